@@ -1,0 +1,45 @@
+# make demo and make test set everything up by themselves; they need Python 3.11 or later and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Two threads of two libraries on two cores only get in each other's way.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-system lint bench clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
+
+setup: $(READY)  ## Create .venv and install everything
+
+$(READY): setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)  ## Show the discourse tree of a sample document
+	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes
+	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes --style svg --output demo/harbour_ferry.svg
+
+test: $(READY)  ## Run the tests
+	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'
+
+test-slow: $(READY)  ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+test-system: $(READY)  ## Install the Debian packages that some tests need, and run those
+	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
+	$(BIN)/python -m pytest -m system
+
+lint: $(READY)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## Run the benchmarks
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:  ## Remove what the targets made
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo

@@ -1,0 +1,23 @@
+"""Discourse trees (Rhetorical Structure Theory) for spaCy, in many languages."""
+
+from __future__ import annotations
+
+from .about import __version__
+from .doc import doc_from_edus, register_extensions
+from .errors import Errors, RstError
+from .tree import Dependency, RstNode, RstTree, Score, Split
+
+
+__all__ = [
+    "Dependency",
+    "Errors",
+    "RstError",
+    "RstNode",
+    "RstTree",
+    "Score",
+    "Split",
+    "__version__",
+    "doc_from_edus",
+]
+
+register_extensions()

@@ -1,0 +1,136 @@
+"""`python -m spacy rst convert`: treebank files to a DocBin."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+import typer
+from wasabi import msg
+
+from ..treebank.convert import (
+    MULTI_LANGUAGE,
+    ConversionOptions,
+    ConversionReport,
+    convert_files,
+    find_files,
+)
+from ..treebank.splits import SplitTable
+from . import rst_app
+from ._util import clean_errors, progress
+
+
+class FileFormat(str, Enum):
+    """The formats that can be read."""
+
+    auto = "auto"
+    rs3 = "rs3"
+    rs4 = "rs4"
+    dis = "dis"
+    disrpt = "disrpt"
+
+
+class LabelSet(str, Enum):
+    """The labels that trees can carry."""
+
+    coarse = "coarse"
+    original = "original"
+
+
+@rst_app.command("convert")
+def convert_cli(
+    input_path: Path = typer.Argument(..., metavar="INPUT", help="A treebank file, or a folder"),
+    output_path: Path = typer.Argument(..., metavar="OUTPUT.spacy", help="The DocBin to write"),
+    file_format: FileFormat = typer.Option(FileFormat.auto, "--format", help="Format of the input"),
+    treebank: str = typer.Option("", help="Name of the treebank, e.g. en.gum"),
+    lang: str = typer.Option("", help="Language code. Default: what the treebank's name begins with"),
+    splits: Path = typer.Option(
+        None, help="TSV with the columns treebank, doc and split. Default: the official splits"
+    ),
+    split: str = typer.Option(None, help="Only the documents of this split, e.g. train"),
+    labels: LabelSet = typer.Option(LabelSet.coarse, help="The 18 classes, or the treebank's own"),
+    skip_bad: bool = typer.Option(False, help="Report documents that cannot be read, and go on"),
+    largest_tree: bool = typer.Option(False, help="Of a file with several trees, keep the largest"),
+    keep_blanked: bool = typer.Option(False, help="Keep documents whose words are blanked"),
+) -> None:
+    """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
+
+    **Examples**
+
+    `python -m spacy rst convert gum/rst/rstweb gum.spacy --treebank en.gum`
+
+    `python -m spacy rst convert pcc/ dev.spacy --lang de --splits splits.tsv --split dev`
+    """
+    with clean_errors():
+        files = find_files(input_path, file_format.value)
+        options = ConversionOptions(
+            file_format=file_format.value,
+            treebank=treebank,
+            lang=lang or language_of(treebank),
+            labels=labels.value,
+            skip_bad=skip_bad,
+            largest_tree=largest_tree,
+            keep_blanked=keep_blanked,
+        )
+        report = convert_files(
+            progress(files, f"Reading {input_path.name}"),
+            {split: output_path},
+            options,
+            None if split is None else split_table(splits, treebank),
+        )
+        print_report(report, output_path)
+
+
+def split_table(path: Path | None, treebank: str) -> SplitTable | None:
+    """Get the splits of a treebank.
+
+    path (Optional[Path]): The user's own table, which comes first.
+    treebank (str): The treebank's name.
+    RETURNS (Optional[SplitTable]): The table, None where there is none for this treebank.
+    """
+    if path is not None:
+        return SplitTable.from_file(path)
+    official = SplitTable.official()
+    return official if treebank in official.treebanks else None
+
+
+def language_of(treebank: str) -> str:
+    """Tell the language from a treebank's name.
+
+    treebank (str): The name, e.g. "en.gum".
+    RETURNS (str): The language's code, "xx" where the name does not begin with one.
+    """
+    prefix = treebank.split(".")[0] if "." in treebank else ""
+    return prefix if len(prefix) in (2, 3) and prefix.isalpha() else MULTI_LANGUAGE
+
+
+def print_report(report: ConversionReport, output_path: Path) -> None:
+    """Say what a conversion did.
+
+    report (ConversionReport): The report.
+    output_path (Path): The file that was written.
+    """
+    if report.skipped:
+        msg.warn(f"Skipped {len(report.skipped)} documents:")
+        for error in report.skipped:
+            msg.text(f"  {error}")
+    if report.blanked:
+        msg.warn(
+            f"Left out {len(report.blanked)} documents whose words are blanked "
+            f"(--keep-blanked keeps them): {', '.join(report.blanked)}"
+        )
+    rows = [
+        ("Files read", report.files),
+        ("Documents converted", report.documents),
+        ("EDUs", report.edus),
+        ("Units removed (not linked to the tree)", report.removed),
+        ("Documents of other splits", report.other_splits),
+        ("Documents with blanked words", len(report.blanked)),
+        ("Documents skipped", len(report.skipped)),
+        ("Different labels", len(report.labels)),
+    ]
+    msg.table(rows, aligns=("l", "r"))
+    if report.labels:
+        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
+        msg.text(f"Labels: {counts}")
+    msg.good(f"Wrote {output_path}")

@@ -1,0 +1,134 @@
+"""`python -m spacy rst prepare`: convert a whole list of treebanks, one DocBin per split."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors, RstError
+from ..treebank.convert import ConversionOptions, ConversionReport, convert_files, find_files
+from ..treebank.splits import SPLIT_NAMES
+from . import rst_app
+from ._util import clean_errors, progress
+from .convert import LabelSet, split_table
+
+LIST_COLUMNS = ("treebank", "lang", "path", "splits", "options")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTreebank:
+    """A line of the list.
+
+    name (str): The treebank's name.
+    lang (str): The language's code.
+    path (Path): Where its files are.
+    splits (Optional[Path]): A table of its splits, where the official ones do not serve.
+    options (FrozenSet[str]): How to read it: `largest_tree`.
+    """
+
+    name: str
+    lang: str
+    path: Path
+    splits: Path | None
+    options: frozenset[str]
+
+
+@rst_app.command("prepare")
+def prepare_cli(
+    list_path: Path = typer.Argument(..., metavar="TREEBANKS.tsv", help="The list of treebanks"),
+    output_path: Path = typer.Argument(..., metavar="FOLDER", help="Where the DocBins shall go"),
+    only: str = typer.Option("*", help="Only treebanks whose name fits, e.g. 'sample.*'"),
+    labels: LabelSet = typer.Option(LabelSet.coarse, help="The 18 classes, or the treebank's own"),
+    skip_bad: bool = typer.Option(False, help="Report documents that cannot be read, and go on"),
+) -> None:
+    """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
+    treebanks of a split.
+
+    The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
+    official splits) and options (`largest_tree`); paths start from the list's folder. Treebanks
+    that are not there are named and passed over.
+
+    **Example**
+
+    `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
+    """
+    with clean_errors():
+        listed = [bank for bank in read_list(list_path) if fnmatchcase(bank.name, only)]
+        there = [bank for bank in listed if bank.path.exists()]
+        for bank in listed:
+            if bank not in there:
+                msg.warn(f"{bank.name}: nothing at {bank.path}, passed over")
+        if not there:
+            fitting = "" if only == "*" else f", or none fits '{only}'"
+            raise RstError(Errors.R139.format(path=list_path, only=fitting))
+        reports = {}
+        for bank in there:
+            options = ConversionOptions(
+                treebank=bank.name,
+                lang=bank.lang,
+                labels=labels.value,
+                skip_bad=skip_bad,
+                largest_tree="largest_tree" in bank.options,
+            )
+            reports[bank.name] = convert_files(
+                progress(find_files(bank.path), bank.name),
+                {split: output_path / split / f"{bank.name}.spacy" for split in SPLIT_NAMES},
+                options,
+                split_table(bank.splits, bank.name),
+            )
+        print_reports(reports)
+        msg.good(f"Wrote {len(reports) * len(SPLIT_NAMES)} files below {output_path}")
+
+
+def read_list(path: Path) -> list[ListedTreebank]:
+    """Read a list of treebanks.
+
+    path (Path): The TSV file.
+    RETURNS (List[ListedTreebank]): Its lines.
+    """
+    with path.open(encoding="utf8", newline="") as file:
+        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        missing = set(LIST_COLUMNS) - set(reader.fieldnames or ())
+        if missing:
+            raise RstError(Errors.R138.format(path=path, missing=", ".join(sorted(missing))))
+        return [
+            ListedTreebank(
+                name=row["treebank"],
+                lang=row["lang"],
+                path=path.parent / row["path"],
+                splits=path.parent / row["splits"] if row["splits"] else None,
+                options=frozenset((row["options"] or "").split()),
+            )
+            for row in reader
+        ]
+
+
+def print_reports(reports: dict[str, ConversionReport]) -> None:
+    """Show what was done with each treebank.
+
+    reports (Dict[str, ConversionReport]): The reports by treebank.
+    """
+    for name, report in reports.items():
+        for error in report.skipped:
+            msg.warn(f"{name}: {error}")
+    header = ("Treebank", "Files", "Documents", "EDUs", "Removed", "Other", "Blanked", "Skipped")
+    rows = [
+        (
+            name,
+            report.files,
+            report.documents,
+            report.edus,
+            report.removed,
+            report.other_splits,
+            len(report.blanked),
+            len(report.skipped),
+        )
+        for name, report in reports.items()
+    ]
+    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrr"))
+    msg.text("Removed: units not linked to the tree. Other: documents of no split named here.")

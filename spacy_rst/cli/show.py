@@ -1,0 +1,81 @@
+"""`python -m spacy rst show`: draw the trees of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+import typer
+from wasabi import msg
+
+from ..doc import get_tree
+from ..errors import RstError
+from ..tree import RstTree
+from ..treebank.binarize import binarize
+from ..treebank.convert import find_files, read_file, with_classes
+from ..util import write_atomically
+from . import rst_app
+from ._util import clean_errors, read_docbin
+
+
+class DrawingStyle(str, Enum):
+    """The ways in which a tree can be drawn."""
+
+    text = "text"
+    svg = "svg"
+
+
+@rst_app.command("show")
+def show_cli(
+    input_path: Path = typer.Argument(..., metavar="INPUT", help="A treebank file or a DocBin"),
+    style: DrawingStyle = typer.Option(DrawingStyle.text, help="How to draw"),
+    output: Path = typer.Option(None, help="File to write instead of standard output"),
+    classes: bool = typer.Option(False, help="Show the 18 classes instead of the file's labels"),
+    color: bool = typer.Option(None, help="Use colours. Default: where the output is a terminal"),
+    limit: int = typer.Option(1, help="How many trees at most, 0 for all"),
+) -> None:
+    """Draw the trees of a treebank file (rs3, rs4, dis, DISRPT) or of a DocBin.
+
+    **Examples**
+
+    `python -m spacy rst show assets/sample/en/harbour_ferry.rs3`
+
+    `python -m spacy rst show corpus.spacy --style svg --output tree.svg`
+    """
+    with clean_errors():
+        drawings = []
+        options = {}
+        if style is DrawingStyle.text:
+            options["color"] = output is None and _is_terminal() if color is None else color
+        for number, (name, tree) in enumerate(_trees(input_path)):
+            if limit and number >= limit:
+                break
+            shown = with_classes(tree, source=str(input_path)) if classes else tree
+            heading = f"{name}\n" if style is DrawingStyle.text else ""
+            drawings.append(heading + shown.render(style.value, **options))
+        if output is None:
+            typer.echo("\n\n".join(drawings))
+        else:
+            write_atomically(output, "\n\n".join(drawings) + "\n")
+            msg.good(f"Wrote {output}")
+
+
+def _is_terminal() -> bool:
+    import sys
+
+    return sys.stdout.isatty()
+
+
+def _trees(input_path: Path) -> Iterator[tuple[str, RstTree]]:
+    if input_path.suffix == ".spacy":
+        for doc in read_docbin(input_path):
+            tree = get_tree(doc)
+            if tree is not None:
+                yield doc.user_data.get("name", ""), tree
+        return
+    for path in find_files(input_path):
+        for document in read_file(path):
+            if isinstance(document, RstError):
+                raise document
+            yield document.name, binarize(document)

@@ -1,0 +1,214 @@
+"""How a tree hangs on a Doc: the extensions, and what is stored.
+
+The EDUs are `doc.spans["edus"]`; splits, labels and scores lie as plain lists in `doc.user_data`,
+so that they go wherever spaCy serialises a Doc. Trees are rebuilt from them when asked for. Beside
+them lies where each EDU stood in the text: a tree whose EDUs were exchanged is not given out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup
+
+from .errors import Errors, RstError
+from .tree import RstNode, RstTree
+
+EDUS_KEY = "edus"
+TREE_KEY = "rst_tree"
+PARAGRAPH_BREAK = "\n\n"
+
+
+def get_edus(doc: Doc) -> list[Span]:
+    """Get the EDUs of a Doc, checked: in order, without overlap, covering every token that is not
+    white space.
+
+    doc (Doc): The Doc.
+    RETURNS (List[Span]): The EDUs, none for a Doc without text.
+    RAISES (RstError): If there are none though the Doc has text, or they do not fit the text.
+    """
+    edus = _edus_in_place(doc)
+    if edus is None:
+        raise RstError(Errors.R027)
+    if not edus and any(not token.is_space for token in doc):
+        raise RstError(Errors.R020)
+    covered, previous = 0, ""
+    for number, edu in enumerate(edus, start=1):
+        if edu.start >= edu.end:
+            raise RstError(Errors.R026.format(number=number))
+        if edu.start < covered:
+            raise RstError(Errors.R022.format(first=previous, second=edu.text))
+        _check_gap(doc[covered : edu.start], previous, edu.text)
+        covered, previous = edu.end, edu.text
+    _check_gap(doc[covered:], previous, "")
+    return edus
+
+
+def _check_gap(gap: Span, previous: str, following: str) -> None:
+    for token in gap:
+        if not token.is_space:
+            raise RstError(
+                Errors.R023.format(first=previous, second=following, missing=token.text)
+            )
+
+
+def _edus_in_place(doc: Doc) -> list[Span] | None:
+    """Read the EDUs, or None where the tokens changed under them: spaCy's retokenizer leaves the
+    Spans of a group at their old token numbers, though they still know their characters."""
+    try:
+        edus = list(doc.spans[EDUS_KEY]) if EDUS_KEY in doc.spans else []
+    except IndexError:
+        return None
+    in_place = all(
+        doc[edu.start].idx == edu.start_char
+        and doc[edu.end - 1].idx + len(doc[edu.end - 1]) == edu.end_char
+        for edu in edus
+        if edu.start < edu.end
+    )
+    return edus if in_place else None
+
+
+def _edu_chars(edus: Sequence[Span]) -> list[list[int]]:
+    return [[edu.start_char, edu.end_char] for edu in edus]
+
+
+def set_edus(doc: Doc, edus: Sequence[Span]) -> None:
+    """Put EDUs on a Doc; a tree over other EDUs is taken off.
+
+    doc (Doc): The Doc.
+    edus (Sequence[Span]): The EDUs, Spans of this Doc.
+    """
+    doc.spans[EDUS_KEY] = SpanGroup(doc, name=EDUS_KEY, spans=list(edus))
+    doc.user_data.pop(TREE_KEY, None)
+
+
+def get_tree(doc: Doc) -> RstTree | None:
+    """Rebuild the tree of a Doc. Keep the result: each call builds it anew.
+
+    doc (Doc): The Doc.
+    RETURNS (Optional[RstTree]): The tree, None where the Doc was not parsed or its EDUs are no
+        longer those of the tree.
+    """
+    stored = doc.user_data.get(TREE_KEY)
+    if stored is None:
+        return None
+    edus = _edus_in_place(doc)
+    # A DocBin gives lists back as tuples.
+    if edus is None or _edu_chars(edus) != [list(place) for place in stored["edu_chars"]]:
+        return None
+    labelled = zip(stored["splits"], stored["labels"], strict=True)
+    splits = [(*split, label) for split, label in labelled]
+    return RstTree.from_splits(splits, edus, stored["scores"])
+
+
+def set_tree(doc: Doc, tree: RstTree | None) -> None:
+    """Hang a tree on a Doc, or take it off.
+
+    doc (Doc): The Doc. Its EDUs are set from the tree where that has Spans of this Doc; otherwise
+        `doc.spans["edus"]` must hold as many EDUs as the tree.
+    tree (Optional[RstTree]): The tree, or None to remove the one there is.
+    """
+    if tree is None:
+        doc.user_data.pop(TREE_KEY, None)
+        return
+    if not isinstance(tree, RstTree):
+        raise RstError(Errors.R024.format(value=tree))
+    if isinstance(tree.edus[0], Span):
+        foreign = [edu for edu in tree.edus if getattr(edu, "doc", None) is not doc]
+        if foreign:
+            raise RstError(Errors.R025.format(edu=foreign[0]))
+        set_edus(doc, tree.edus)  # type: ignore[arg-type]
+    edus = _edus_in_place(doc)
+    if edus is None:
+        raise RstError(Errors.R027)
+    if len(edus) != len(tree):
+        raise RstError(Errors.R021.format(n_tree=len(tree), n_doc=len(edus)))
+    doc.user_data[TREE_KEY] = {
+        "edu_chars": _edu_chars(edus),
+        "splits": [list(split[:3]) for split in tree.splits],
+        "labels": [split.label for split in tree.splits],
+        "scores": None if tree.scores is None else [list(score) for score in tree.scores],
+    }
+
+
+def get_json(doc: Doc) -> dict[str, Any] | None:
+    """Describe the tree of a Doc in JSON values, with the place of each EDU in the text.
+
+    doc (Doc): The Doc.
+    RETURNS (Optional[dict]): What `RstTree.to_dict` gives, and `edu_chars` with the start and end
+        of each EDU in characters. None where the Doc was not parsed.
+    """
+    tree = get_tree(doc)
+    if tree is None:
+        return None
+    return {**tree.to_dict(), "edu_chars": _edu_chars(list(doc.spans[EDUS_KEY]))}
+
+
+def set_json(doc: Doc, data: dict[str, Any] | None) -> None:
+    """Hang a tree on a Doc as `get_json` described it, so that `Doc.from_json` restores it.
+
+    doc (Doc): The Doc, with its EDUs.
+    data (Optional[dict]): The description, or None to remove the tree.
+    """
+    set_tree(doc, None if data is None else RstTree.from_dict(data))
+
+
+def get_node(span: Span) -> RstNode | None:
+    """Find the smallest node that covers a Span.
+
+    span (Span): The Span.
+    RETURNS (Optional[RstNode]): The node, None where the Doc was not parsed.
+    """
+    tree = get_tree(span.doc)
+    if tree is None:
+        return None
+    edus = list(span.doc.spans[EDUS_KEY])
+    last = len(edus) - 1
+    first_edu = bisect_right([edu.start for edu in edus], span.start) - 1
+    end_edu = bisect_left([edu.end for edu in edus], span.end)
+    first_edu = max(first_edu, 0)
+    return tree.covering(first_edu, max(min(end_edu, last), first_edu) + 1)
+
+
+def doc_from_edus(
+    nlp: Language, edus: Sequence[str], paragraph_starts: Collection[int] = ()
+) -> Doc:
+    """Make a Doc from EDUs that are given as strings, so that no segmenter is needed.
+
+    nlp (Language): The pipeline whose tokenizer is used.
+    edus (Sequence[str]): The EDUs in text order; they are joined with a space.
+    paragraph_starts (Collection[int]): EDUs before which a blank line stands.
+    RETURNS (Doc): The Doc with `doc.spans["edus"]`, ready for `rst_parser`.
+    """
+    after_break = set(paragraph_starts)
+    words: list[str] = []
+    spaces: list[bool] = []
+    borders: list[tuple[int, int]] = []
+    for number, edu in enumerate(edus):
+        tokens = nlp.tokenizer(edu.strip())
+        if not len(tokens):
+            raise RstError(Errors.R026.format(number=number + 1))
+        if words and number in after_break:
+            spaces[-1] = False
+            words.append(PARAGRAPH_BREAK)
+            spaces.append(False)
+        borders.append((len(words), len(words) + len(tokens)))
+        words += [token.text for token in tokens]
+        spaces += [bool(token.whitespace_) for token in tokens]
+        spaces[-1] = number + 1 < len(edus)
+    doc = Doc(nlp.vocab, words=words, spaces=spaces)
+    set_edus(doc, [doc[start:end] for start, end in borders])
+    return doc
+
+
+def register_extensions() -> None:
+    """Set the Doc and Span extensions, once."""
+    if not Doc.has_extension("rst_tree"):
+        Doc.set_extension("rst_tree", getter=get_tree, setter=set_tree)
+    if not Doc.has_extension("rst_json"):
+        Doc.set_extension("rst_json", getter=get_json, setter=set_json)
+    if not Span.has_extension("rst_node"):
+        Span.set_extension("rst_node", getter=get_node)

@@ -1,0 +1,342 @@
+"""Coded errors: every message names what is wrong and says what to do."""
+
+from __future__ import annotations
+
+
+class _MessagesWithCodes(type):
+    """Prefix a message with its attribute name, so `Errors.R001` reads "[R001] ..."."""
+
+    def __getattribute__(cls, code: str) -> str:
+        message = super().__getattribute__(code)
+        if code.startswith("__"):
+            return message
+        return f"[{code}] {message}"
+
+
+class RstError(ValueError):
+    """Raised for every problem that spacy_rst itself detects.
+
+    The message starts with a code in brackets, which `code` gives alone.
+    """
+
+    @property
+    def code(self) -> str:
+        """RETURNS (str): The code of the message, e.g. "R001", or "" where it has none."""
+        message = str(self)
+        if message.startswith("["):
+            return message[1:].split("]", 1)[0]
+        return ""
+
+
+class Errors(metaclass=_MessagesWithCodes):
+    """Messages by code. R0: trees and Docs, R1: treebank files, R2: parser, R3: encoders,
+    R4: segmenter, R5: command line and display, R6: translation, R7: scoring and experiments."""
+
+    # Trees and Docs
+    R001 = "A tree needs at least one EDU. Leave the Doc without a tree if it has no text."
+    R002 = (
+        "The split {split} is not reached from the root: another split does not leave its span "
+        "whole. The splits must form one binary tree over all EDUs; remove or correct it."
+    )
+    R003 = (
+        "The split {split} divides a span that an earlier split divides already. Give each span "
+        "exactly one split."
+    )
+    R004 = (
+        "No split divides the span {start}:{end}. The splits must form one binary tree over all "
+        "EDUs; add the missing split."
+    )
+    R005 = (
+        "This is not a tree as RstTree.to_dict() writes it ({error}). It needs the keys 'edus' (a "
+        "list of strings) and 'splits' (a list of [start, split, end, label])."
+    )
+    R006 = (
+        "{n_scores} scores were given for {n_splits} splits. Give one pair (probability of the "
+        "split, probability of the label) per split, or none at all."
+    )
+    R007 = "'{nuclearity}' is no nuclearity. Use 'NS', 'SN' or 'NN'."
+    R008 = "{cls}.{name} cannot be set: trees are immutable. Build a new one with from_splits()."
+    R009 = "{start}:{end} are not EDUs of this tree, which has {n_edus}."
+    R010 = "A summary of {n} units cannot be made. Ask for 0 or more."
+    R011 = (
+        "{split} is not a split. Give (start, split, end, label) with whole numbers "
+        "0 <= start < split < end and a label such as 'Elaboration-NS'."
+    )
+    R012 = "{score} is not a score. Give a pair of numbers (split, label)."
+    R013 = (
+        "'{label}' is not a label. A label is a relation and a nuclearity, such as "
+        "'Elaboration-NS', 'Background-SN' or 'Contrast-NN'."
+    )
+    R020 = (
+        "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
+        "doc.spans['edus'] to the Spans of its units."
+    )
+    R021 = (
+        "The tree has {n_tree} EDUs but doc.spans['edus'] has {n_doc}. Set doc.spans['edus'] to "
+        "the units of the tree first."
+    )
+    R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
+    R023 = (
+        "Tokens between the EDUs {first!r} and {second!r} belong to no EDU ({missing!r}). EDUs "
+        "must cover all tokens but white space."
+    )
+    R024 = "doc._.rst_tree takes an RstTree or None, not {value!r}."
+    R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
+    R026 = "EDU {number} is empty. Give every EDU some text."
+    R027 = (
+        "The EDUs do not fit the tokens any more, as happens when a Doc is retokenized after they "
+        "were set. Set doc.spans['edus'] again, or retokenize first."
+    )
+
+    # Treebank files
+    R101 = (
+        "The relation '{label}' in {source} has no class. Add a line to relations.tsv ({row}) or "
+        "keep the treebank's own labels (--labels original)."
+    )
+    R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
+    R103 = (
+        "{source} declares XML entities or refers to other files, which is refused because it can "
+        "do harm. Replace the entities by their text."
+    )
+    R104 = "{source} has no segment with text, so there is nothing to read."
+    R105 = "{source} has a node without an id or with one used twice ({node}). Number it anew."
+    R106 = (
+        "Node {node} of {source} is attached to {parent}, which does not exist. Attach it to a "
+        "node of the file."
+    )
+    R107 = "Node {node} of {source} is attached to itself through a cycle. Detach one link of it."
+    R108 = (
+        "{source} holds several trees, with the roots {roots}. Join them in an editor, or keep the "
+        "largest with --largest-tree (the other units are then counted as removed)."
+    )
+    R109 = "None of the {n_segments} segments of {source} is linked to another. Build the tree first."
+    R110 = (
+        "What is attached to node {node} of {source} does not lie side by side in the text: spans "
+        "cross. Attach the units so that every span is continuous."
+    )
+    R111 = "Node {node} of {source} has satellites but no nucleus. Attach a nucleus to it."
+    R112 = "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
+    R120 = "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
+    R121 = "Line {line} of {source} begins a second tree. Give each tree a file of its own."
+    R122 = "The bracket that line {line} of {source} opens is never closed. Is the file cut off?"
+    R123 = "{source} has no bracket '( Root ...', so there is nothing to read."
+    R124 = (
+        "The leaf at line {line} of {source} has no number, or one out of order. Leaves are "
+        "numbered from 1 in text order."
+    )
+    R126 = (
+        "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
+        "take the second file away."
+    )
+    R130 = "The splits file {path} lacks the columns {missing}. It needs treebank, doc and split."
+    R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
+    R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
+    R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
+    R134 = "{path} cannot be read ({error})."
+    R135 = "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use --lang xx."
+    R136 = (
+        "The splits do not list the document {name} of the treebank '{treebank}'. Add it to the "
+        "table, or leave --split out to convert all documents."
+    )
+    R137 = (
+        "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
+        "whose official splits are known with --treebank: {known}."
+    )
+    R138 = "The list of treebanks {path} lacks the columns {missing}."
+    R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
+    R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
+    R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
+    R142 = "The first line of {source} does not name the columns {columns}. Is it a .rels file?"
+    R143 = (
+        "Line {line} of {source} has {found} columns instead of the {expected} that the first line "
+        "names. Complete it."
+    )
+    R144 = "Line {line} of {source} has the direction '{direction}'. Use '1>2' or '1<2'."
+    R145 = (
+        "'{tokens}' in line {line} of {source} are not tokens. Give ranges such as '1-5,10-12' "
+        "that count from 1."
+    )
+    R146 = (
+        "Line {line} of {source}, in document {doc}, is not a token: it needs a number and ten "
+        "columns set apart by tabs."
+    )
+    R147 = "Line {line} of {source} comes before any '# newdoc_id = ...'. Name the document."
+    R148 = "The document {doc} of {source} is not in {tokens}. Add its tokens."
+    R149 = (
+        "Line {line} of {source} gives a unit of document {doc} a second head. Keep one of the two "
+        "relations."
+    )
+    R150 = (
+        "In document {doc} of {source}, EDU {edu} depends on itself through a cycle of relations. "
+        "Remove one of them."
+    )
+    R151 = (
+        "The relations of document {doc} of {source} form separate trees of {sizes} EDUs. Link "
+        "them, or keep the largest with --largest-tree (the other units are then counted as "
+        "removed)."
+    )
+    R152 = "None of the {n_edus} EDUs of document {doc} is in a relation of {source}. Add some."
+    R153 = "Line {line} of {source} names no relation in the column orig_label. Fill it in."
+    R154 = (
+        "Line {line} of {source} names tokens beyond the {n_words} that document {doc} has. Are "
+        "the tokens from the same release?"
+    )
+    R155 = "Document {doc} of {source} has no tokens. Add them or remove the document."
+
+    # Parser: its training, its corpus
+    R200 = (
+        "None of the {n_examples} training documents has a gold tree, so '{name}' has nothing to "
+        "learn from. Convert a treebank with 'python -m spacy rst convert', and store the user "
+        "data where you write a DocBin yourself."
+    )
+    R201 = (
+        "The text of the document {document} is not that of its gold annotation; they part at "
+        "character {position}: {predicted!r} instead of {gold!r}. Make the Example from the gold "
+        "text."
+    )
+    R202 = (
+        "The gold EDU {edu!r} of the document {document} begins or ends inside a token. Read the "
+        "corpus with spacy_rst.Corpus.v1, which keeps the gold tokens."
+    )
+    R203 = "The gold tree of the document {document} cannot be used. {error}"
+    R204 = (
+        "The label '{label}' of the document {document} is not one of the parser's {n_labels}. A "
+        "trained parser takes no new labels: initialize it anew, or map the label to a known one. "
+        "Where the labels come from a file, make it again with 'python -m spacy init labels'."
+    )
+    R205 = (
+        "There are no labels for '{name}'. Initialize it with examples that have gold trees of two "
+        "or more EDUs, or with a list of labels."
+    )
+    R206 = (
+        "The parser's encoder has no width yet: it listens to a component that is not in the "
+        "pipeline or comes later. Add a 'transformer' or 'tok2vec' component before the parser, or "
+        "give the parser an encoder of its own in [components.rst_parser.model.tok2vec]."
+    )
+    R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
+    R221 = "There is no corpus at {path}. Make it with 'python -m spacy rst convert'."
+    R222 = "The folder {path} holds no .spacy file. Convert a treebank into it first."
+    R223 = (
+        "None of the {n_docs} documents in {path} fits what the corpus reader is asked for "
+        "({filters}). There are the languages {languages} and the treebanks {treebanks}."
+    )
+    R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
+    R225 = "{path} is not a .spacy file that can be read ({error}). Convert the treebank again."
+    R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
+    R227 = (
+        "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
+        "parser. Add 'rst_parser' to it."
+    )
+    R250 = "The parser net needs {name} of at least 1, not {size}: set it in the model's config."
+    R251 = (
+        "The parser net's hidden_width must be even, as each direction of the BiGRU gives half of "
+        "it, but it is {width}: set an even number in the model's config."
+    )
+    R252 = "There is no splitter {splitter!r} in the parser net: use \"pointer\" or \"span\"."
+    R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
+    R254 = (
+        "The parser net expected {what}: {expected}, but got {found}. Build the batch with the "
+        "sizes that the net was made with."
+    )
+    R255 = (
+        "EDU {edu} of the batch covers the tokens {start}:{end}, but an EDU needs at least one of "
+        "the batch's {n_tokens} tokens: check the offsets of the EDUs."
+    )
+    R256 = (
+        "An exact search needs scores that do not depend on earlier splits, which the pointer does "
+        "not give: use splitter = \"span\", or decode without exact."
+    )
+    R257 = (
+        "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "
+        "splits and labels, but it has {found}: give the tree of this very segmentation."
+    )
+    R258 = (
+        "The gold splits of document {document} of the batch do not form one binary tree in "
+        "depth-first, left-first order: give the splits in the order in which RstTree lists them."
+    )
+    R259 = (
+        "The gold labels must be numbers from 0 to below {n_labels}, but the largest is {largest} "
+        "(or one is negative): initialize the parser with all labels of the corpus."
+    )
+
+    # Encoders
+    R300 = (
+        "Windows of {window} word pieces with a stride of {stride} would leave out text or never "
+        "end. Choose 1 <= stride <= window."
+    )
+    R301 = (
+        "max_batch_pieces = {cap} is less than one window with its special pieces ({longest}). "
+        "Raise it, or take a smaller window."
+    )
+    R302 = "mixed_precision = '{value}' is not known. Use one of {choices}."
+    R303 = (
+        "The tokenizer of '{name}' is a slow one, which does not say where its pieces lie in the "
+        "text. Set use_fast = true in tokenizer_config, or choose a model that has a fast one."
+    )
+    R304 = (
+        "A model of type '{model_type}' cannot be used here. Choose XLM-RoBERTa or one built like "
+        "it, such as RoBERTa, CamemBERT, BERT or MPNet."
+    )
+    R305 = (
+        "trainable_layers = {wanted}, but the model has {layers} layers. Choose 0 (nothing is "
+        "trained) to {layers}, or null to train the embeddings too."
+    )
+    R306 = (
+        "A window of {window} word pieces is more than the model's positions allow. Choose a "
+        "window of at most {longest}."
+    )
+    R307 = (
+        "The encoder '{name}' has no weights yet. Call nlp.initialize() first, or load a trained "
+        "pipeline."
+    )
+    R308 = (
+        "The saved encoder does not fit the installed version of transformers (weights missing or "
+        "left over: {names}). Install the version that the pipeline was trained with."
+    )
+
+    # Segmenter
+    R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."
+    R401 = (
+        "The segmenter net's hidden_width must be even, as each direction of the BiLSTM gives half "
+        "of it, but it is {width}: set an even number in the model's config."
+    )
+    R402 = (
+        "The segmenter net expected {what} of the shape {expected}, but got {found}. Build the "
+        "batch with the sizes that the net was made with."
+    )
+    R403 = (
+        "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "
+        "least 0 and window to more than twice the margin in the model's config."
+    )
+    R404 = "The gold EDUs of the document {document} cannot be used. {error}"
+    R405 = (
+        "The encoder of '{name}' has no width yet: it listens to a component that is not in the "
+        "pipeline or comes later. Add a 'transformer' or 'tok2vec' component before it, or give it "
+        "an encoder of its own in [components.{name}.model.tok2vec]."
+    )
+    R406 = (
+        "None of the {n_examples} training documents has gold EDUs, so '{name}' has nothing to "
+        "learn from. Convert a treebank with 'python -m spacy rst convert', or set "
+        "doc.spans['edus'] on the reference Docs."
+    )
+    R407 = (
+        "{n_misaligned} of the {n_edus} gold EDUs begin inside a token; '{name}' will learn that "
+        "token as their start. Read the corpus with spacy_rst.Corpus.v1, which keeps the gold "
+        "tokens, or use a tokenizer that splits there."
+    )
+    R408 = "The threshold {threshold} is no probability. Set a number from 0 to 1."
+    R409 = (
+        "The Doc has no sentence boundaries to take EDUs from. Add a component that sets them, "
+        "such as 'sentencizer', before '{name}'."
+    )
+
+    # Display
+    R530 = "There is no drawing style '{style}'. Use one of {known}."
+    R531 = "{name}={value!r} leaves no room to draw in. Give a whole number of at least {minimum}."
+
+    # Command line
+    R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
+    R502 = "Trees cannot be written as '{name}'. Use rs3, dis or json."
+
+    # Scoring and experiments
+    R701 = "There is no metric '{method}'. Use one of: {known}."

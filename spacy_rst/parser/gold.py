@@ -1,0 +1,99 @@
+"""What a parser learns from: gold EDUs and trees, checked and aligned to the predicted Doc."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..doc import TREE_KEY, get_edus, get_tree
+from ..errors import Errors, RstError
+
+SHOWN_CHARACTERS = 20
+
+
+@dataclass(frozen=True)
+class GoldAnnotation:
+    """The gold tree of a document.
+
+    edus (list[Span]): The gold EDUs as Spans of the predicted Doc.
+    splits (list[tuple[int, int, int]]): (start, split, end) of each inner node, depth first, left
+        first.
+    labels (list[str]): The label of each inner node.
+    """
+
+    edus: list[Span]
+    splits: list[tuple[int, int, int]]
+    labels: list[str]
+
+
+def read_gold(example: Example, labels: Collection[str] | None = None) -> GoldAnnotation | None:
+    """Get the gold tree of an example, over the tokens of its predicted Doc.
+
+    example (Example): The example.
+    labels (Collection[str] | None): The labels that may occur. Any by default.
+    RETURNS (GoldAnnotation | None): The gold tree, None where the example has none.
+    RAISES (RstError): If the tree does not fit the text, the tokens or the labels. The message
+        names the document.
+    """
+    reference, predicted = example.reference, example.predicted
+    if reference.user_data.get(TREE_KEY) is None:
+        return None
+    try:
+        gold_edus, tree = get_edus(reference), get_tree(reference)
+    except (RstError, KeyError, TypeError) as error:  # a tree in user_data may be anything
+        document = document_name(reference)
+        raise RstError(Errors.R203.format(document=document, error=error)) from error
+    assert tree is not None
+    _check_text(predicted, reference)
+    for _, _, _, label in tree.splits:
+        if labels is not None and label not in labels:
+            document = document_name(reference)
+            raise RstError(Errors.R204.format(label=label, document=document, n_labels=len(labels)))
+    return GoldAnnotation(
+        edus=[_align(predicted, edu) for edu in gold_edus],
+        splits=[(start, split, end) for start, split, end, _ in tree.splits],
+        labels=[label for _, _, _, label in tree.splits],
+    )
+
+
+def document_name(doc: Doc) -> str:
+    """Name a document for a message.
+
+    doc (Doc): The Doc.
+    RETURNS (str): What its user data says, or the beginning of its text.
+    """
+    for key in ("source", "name"):
+        if doc.user_data.get(key):
+            return f"'{doc.user_data[key]}'"
+    return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"
+
+
+def _check_text(predicted: Doc, reference: Doc) -> None:
+    found, gold = predicted.text, reference.text
+    if found == gold:
+        return
+    pairs = enumerate(zip(found, gold, strict=False))
+    position = next((i for i, (a, b) in pairs if a != b), min(len(found), len(gold)))
+    shown = slice(position, position + SHOWN_CHARACTERS)
+    raise RstError(
+        Errors.R201.format(
+            document=document_name(reference),
+            position=position,
+            predicted=found[shown],
+            gold=gold[shown],
+        )
+    )
+
+
+def _align(predicted: Doc, edu: Span) -> Span:
+    """Find the tokens of a gold EDU, by characters. White space at its ends does not count."""
+    text = edu.text
+    start = edu.start_char + len(text) - len(text.lstrip())
+    end = edu.start_char + len(text.rstrip())
+    aligned = predicted.char_span(start, end) if start < end else None
+    if aligned is None:
+        raise RstError(Errors.R202.format(edu=text.strip(), document=document_name(edu.doc)))
+    return aligned

@@ -1,0 +1,334 @@
+"""The parser as a thinc model: from Docs with EDUs to trees, around the torch net in `net.py`.
+
+Torch's part of the model is built when the labels and the width of the token vectors are known,
+that is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import srsly
+from spacy.ml.models.tok2vec import get_tok2vec_width
+from spacy.tokens import Doc
+from spacy.util import registry
+from spacy.vocab import Vocab
+from thinc.api import Model, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
+from thinc.types import Floats2d
+
+from ..doc import get_edus
+from ..errors import Errors, RstError
+from .features import EDU_FEATURES, edu_features
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .net import EduBatch, EncodedEdus, GoldTree, ParsedTree, RstNet
+
+
+@dataclass(frozen=True)
+class ParserSettings:
+    """What the config says about the parser. See `build_rst_parser` for the meaning of each value.
+
+    The settings are not saved with the weights: the config of the loaded pipeline decides, so that
+    for instance an exact search can be switched on for a trained parser.
+    """
+
+    hidden_width: int
+    encoder_layers: int
+    classifier_width: int
+    splitter: str
+    layer_norm: bool
+    edu_features: bool
+    dropout: float | None
+    label_smoothing: float
+    exact_search: bool
+    max_exact_edus: int
+
+    def __post_init__(self) -> None:
+        if self.exact_search and self.splitter != "span":
+            raise RstError(Errors.R256)
+
+
+@registry.architectures("spacy_rst.RstParser.v1")
+def build_rst_parser(
+    tok2vec: Model[list[Doc], list[Floats2d]],
+    hidden_width: int = 384,
+    encoder_layers: int = 2,
+    classifier_width: int = 384,
+    splitter: Literal["pointer", "span"] = "pointer",
+    layer_norm: bool = False,
+    edu_features: bool = False,
+    dropout: float | None = 0.5,
+    label_smoothing: float = 0.0,
+    exact_search: bool = False,
+    max_exact_edus: int = 128,
+) -> Model[list[Doc], list[ParsedTree]]:
+    """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
+
+    The defaults are the paper's.
+
+    tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `transformer`
+        or `tok2vec` component, or an encoder of the parser's own.
+    hidden_width (int): Width of the EDU vectors and of the recurrent states. It must be even.
+    encoder_layers (int): Layers of the BiGRU over the EDUs.
+    classifier_width (int): Width of the label classifier's latent features.
+    splitter (str): "pointer", the paper's recurrent decoder, or "span", which scores each split
+        point of a span by itself.
+    layer_norm (bool): Normalize the EDU vectors.
+    edu_features (bool): Give the parser the facts that `features.EDU_FEATURES` names, too.
+    dropout (float | None): Dropout rate of the parser in training, whatever the rest of the
+        pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
+    label_smoothing (float): Share of the label targets that is spread over all labels.
+    exact_search (bool): Find the tree with the highest product of split probabilities, instead of
+        the best split of each span from the top. For the span splitter only.
+    max_exact_edus (int): Documents with more EDUs are parsed from the top all the same.
+    RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives a `PendingParse`
+        in place of trees, and a callback that takes the loss made from it.
+    RAISES (RstError): If the settings contradict each other.
+    """
+    settings = ParserSettings(
+        hidden_width=hidden_width,
+        encoder_layers=encoder_layers,
+        classifier_width=classifier_width,
+        splitter=splitter,
+        layer_norm=layer_norm,
+        edu_features=edu_features,
+        dropout=dropout,
+        label_smoothing=label_smoothing,
+        exact_search=exact_search,
+        max_exact_edus=max_exact_edus,
+    )
+    return Model(
+        "rst_parser",
+        forward,
+        init=init,
+        dims={"nI": None, "nO": None},
+        layers=[tok2vec],
+        refs={"tok2vec": tok2vec},
+        shims=[RstNetShim(settings)],
+        # Only if it stands here does thinc's set_dropout_rate change it.
+        attrs={"dropout_rate": 0.0} if dropout is None else {},
+    )
+
+
+class RstNetShim(PyTorchShim):
+    """Holds the torch net, from the time when its sizes are known."""
+
+    def __init__(self, settings: ParserSettings) -> None:
+        super().__init__(None, config={}, deserialize_model=_load_weights)
+        self.settings = settings
+
+    @property
+    def is_built(self) -> bool:
+        """RETURNS (bool): Whether there is a net."""
+        return self._model is not None
+
+    @property
+    def net(self) -> RstNet:
+        """RETURNS (RstNet): The net."""
+        return self._model
+
+    def build(self, token_width: int, n_labels: int) -> None:
+        """Make the net, with new weights.
+
+        token_width (int): Width of the token vectors.
+        n_labels (int): Number of labels.
+        """
+        from .net import RstNet
+
+        use_one_thread_in_forks()
+        settings = self.settings
+        net = RstNet(
+            token_width=token_width,
+            n_labels=n_labels,
+            hidden_width=settings.hidden_width,
+            encoder_layers=settings.encoder_layers,
+            classifier_width=settings.classifier_width,
+            n_features=len(EDU_FEATURES) if settings.edu_features else 0,
+            dropout=settings.dropout or 0.0,
+            splitter=settings.splitter,
+            layer_norm=settings.layer_norm,
+        )
+        self.cfg = {"token_width": token_width, "n_labels": n_labels}
+        self._model = net.to(get_torch_default_device())
+
+    def to_bytes(self) -> bytes:
+        """RETURNS (bytes): The sizes and the weights, where there are any."""
+        return super().to_bytes() if self.is_built else srsly.msgpack_dumps({})
+
+    def from_bytes(self, bytes_data: bytes) -> RstNetShim:
+        """Make a net of the saved sizes and load its weights.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        RETURNS (RstNetShim): The shim itself.
+        """
+        message = srsly.msgpack_loads(bytes_data)
+        if message:
+            self.build(**message["config"])
+            super().from_bytes(bytes_data)
+        return self
+
+
+def _load_weights(net: RstNet, state: bytes, device: Any) -> RstNet:
+    import torch
+
+    net.load_state_dict(torch.load(BytesIO(state), map_location=device, weights_only=True))
+    return net.to(device)
+
+
+@lru_cache(maxsize=1)
+def use_one_thread_in_forks() -> None:
+    """Let forked processes run torch in one thread, from now on.
+
+    `nlp.pipe(n_process=...)` forks. A fork inherits torch's thread pool without its threads, and
+    would wait for them forever.
+    """
+    if hasattr(os, "register_at_fork"):
+        import torch
+
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
+
+@dataclass
+class PendingParse:
+    """A batch in training: encoded, and waiting for its gold trees.
+
+    encoded (EncodedEdus): The encoded documents.
+    net (RstNet): The net that encoded them.
+    label_smoothing (float): Share of the label targets that is spread over all labels.
+    """
+
+    encoded: EncodedEdus
+    net: RstNet
+    label_smoothing: float
+
+    def losses(self, gold: Sequence[GoldTree]) -> tuple[Tensor, Tensor]:
+        """Compare the batch with its gold trees.
+
+        gold (Sequence[GoldTree]): The gold tree of each document, over the EDUs of its Doc.
+        RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss, means over the
+            documents. The model's callback takes their sum.
+        """
+        return self.net.loss(self.encoded, gold, label_smoothing=self.label_smoothing)
+
+
+def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
+    """Initialize the encoder and build a new net. The dimension "nO" must be set before.
+
+    model (Model): The parser's model.
+    X (Sequence[Doc] | None): Sample Docs for the encoder.
+    Y (Any): Not used.
+    RAISES (RstError): If the encoder listens to a component that is not there.
+    """
+    tok2vec = model.layers[0]
+    for node in tok2vec.walk():
+        if hasattr(node, "upstream_name") and node.has_dim("nO") is None:
+            raise RstError(Errors.R206)
+    tok2vec.initialize(X=X)
+    width = _token_width(model)
+    model.set_dim("nI", width, force=True)
+    _shim(model).build(token_width=width, n_labels=model.get_dim("nO"))
+
+
+def _token_width(model: Model) -> int:
+    width = get_tok2vec_width(model)
+    if width is None:  # some encoders do not tell
+        width = model.layers[0].predict([Doc(Vocab(), words=["word"])])[0].shape[1]
+    return int(width)
+
+
+def forward(
+    model: Model, docs: Sequence[Doc], is_train: bool
+) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
+    """Parse Docs, or encode them for an update.
+
+    model (Model): The parser's model.
+    docs (Sequence[Doc]): The Docs, with EDUs.
+    is_train (bool): Whether gradients will be asked for.
+    RETURNS (tuple): A `ParsedTree` per Doc or, in training, a `PendingParse`; and a callback that
+        takes the loss as a tensor, and passes the gradients on to the encoder.
+    RAISES (RstError): If a Doc's EDUs are missing or wrong.
+    """
+    import torch
+
+    docs = list(docs)
+    shim = _shim(model)
+    net, settings = shim.net, shim.settings
+    if not is_train:
+        net.eval()
+        vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
+        with torch.inference_mode():
+            batch = make_batch(model, docs, _join(model, vectors))
+            trees = net.decode(
+                net.encode(batch), exact=settings.exact_search, max_exact=settings.max_exact_edus
+            )
+        return trees, lambda loss: docs
+    net.train()
+    net.set_dropout(model.attrs["dropout_rate"] if settings.dropout is None else settings.dropout)
+    vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
+    batch = make_batch(model, docs, _join(model, vectors))
+    batch.tokens.requires_grad_()
+
+    def backprop(loss: Tensor) -> list[Doc]:
+        if loss.requires_grad:  # not so where no Doc has EDUs
+            loss.backward()
+        d_tokens = batch.tokens.grad
+        if d_tokens is None:
+            d_tokens = torch.zeros_like(batch.tokens)
+        d_array = cast(Floats2d, torch2xp(d_tokens, ops=model.ops))
+        bounds = accumulate(map(len, docs), initial=0)
+        return backprop_tok2vec([d_array[start:end] for start, end in pairwise(bounds)])
+
+    return PendingParse(net.encode(batch), net, settings.label_smoothing), backprop
+
+
+def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor) -> EduBatch:
+    """Tell the net where the EDUs of Docs lie.
+
+    model (Model): The parser's model.
+    docs (Sequence[Doc]): The Docs, with EDUs.
+    tokens (Tensor): The vectors of all their tokens.
+    RETURNS (EduBatch): The batch.
+    """
+    import torch
+
+    from .net import EduBatch
+
+    doc_edus = [get_edus(doc) for doc in docs]
+    offsets = accumulate(map(len, docs), initial=0)
+    bounds = [
+        (edu.start + offset, edu.end + offset)
+        for edus, offset in zip(doc_edus, offsets, strict=False)
+        for edu in edus
+    ]
+    places = torch.tensor(bounds, dtype=torch.long, device=tokens.device).view(-1, 2)
+    features = None
+    if _shim(model).settings.edu_features:
+        rows = [edu_features(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
+        rows.append(np.zeros((0, len(EDU_FEATURES)), dtype=np.float32))
+        features = torch.from_numpy(np.concatenate(rows)).to(tokens.device)
+    return EduBatch(
+        tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features
+    )
+
+
+def _join(model: Model, vectors: Sequence[Floats2d]) -> Tensor:
+    """All token vectors in one tensor of the net's device. Empty Docs may have vectors of no
+    width."""
+    filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
+    joined = (
+        model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, model.get_dim("nI"))
+    )
+    return xp2torch(joined, device=_shim(model).device)
+
+
+def _shim(model: Model) -> RstNetShim:
+    return cast(RstNetShim, model.shims[0])

@@ -1,0 +1,101 @@
+"""The registered scorer: both metrics, micro and macro, over all documents and per language."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from spacy.tokens import Span
+from spacy.training import Example
+from spacy.util import registry
+
+from ..doc import get_tree
+from ..tree import RstTree
+from .parseval import (
+    METRICS,
+    SPANS_BY_METHOD,
+    F1Scores,
+    SpanCounts,
+    count_trees,
+    macro_scores,
+    micro_scores,
+)
+
+LANGUAGE_KEY = "lang"
+
+
+def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
+    """Score predicted trees against gold ones. Documents without a gold tree are left out.
+
+    examples (Iterable[Example]): The documents.
+    RETURNS (Dict[str, Any]): `rst_span`, `rst_nuclearity`, `rst_relation`, `rst_full`
+        (RST-Parseval, micro), the same with `rst_macro_`, and with `rst_original_` and
+        `rst_original_macro_` for original Parseval; `rst_per_lang` with all of them per language
+        where the Docs say theirs. None where no document could be scored.
+    """
+    counts: dict[str, list[SpanCounts]] = defaultdict(list)
+    by_language: dict[str, dict[str, list[SpanCounts]]] = defaultdict(lambda: defaultdict(list))
+    for example in examples:
+        if get_tree(example.reference) is None:
+            continue
+        language = example.reference.user_data.get(LANGUAGE_KEY)
+        for method, counted in count_example(example).items():
+            counts[method].append(counted)
+            if language is not None:
+                by_language[language][method].append(counted)
+    per_language = {
+        name: _summarize(by_language[name]) for name in sorted(by_language)
+    }
+    return {**_summarize(counts), "rst_per_lang": per_language or None}
+
+
+def count_example(example: Example) -> dict[str, SpanCounts]:
+    """Compare the trees of one document, on the characters they cover.
+
+    example (Example): The document, with a gold tree.
+    RETURNS (Dict[str, SpanCounts]): The counts by method.
+    """
+    gold, predicted = get_tree(example.reference), get_tree(example.predicted)
+    return {
+        method: count_trees(
+            () if gold is None else gold.splits,
+            () if predicted is None else predicted.splits,
+            method=method,
+            gold_edus=_edu_chars(gold),
+            predicted_edus=_edu_chars(predicted),
+        )
+        for method in SPANS_BY_METHOD
+    }
+
+
+def _edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
+    """Find where the EDUs of a Doc's tree begin and end; white space at their edges is no matter,
+    since it may belong to an EDU or to none."""
+    return [] if tree is None else [_trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
+
+
+def _trimmed_chars(span: Span) -> tuple[int, int]:
+    text = span.text
+    padding = len(text) - len(text.lstrip())
+    return span.start_char + padding, span.start_char + len(text.rstrip())
+
+
+def _summarize(counts: dict[str, list[SpanCounts]]) -> dict[str, float | None]:
+    summary: dict[str, float | None] = {}
+    averages: tuple[tuple[str, Callable[[Iterable[SpanCounts]], F1Scores | None]], ...]
+    averages = (("", micro_scores), ("macro_", macro_scores))
+    for method in SPANS_BY_METHOD:
+        prefix = "rst_" if method == "rst" else f"rst_{method}_"
+        for average, summarise in averages:
+            scores = summarise(counts[method])
+            for metric in METRICS:
+                value = None if scores is None else getattr(scores, metric)
+                summary[f"{prefix}{average}{metric}"] = value
+    return summary
+
+
+@registry.scorers("spacy_rst.rst_scorer.v1")
+def make_rst_scorer() -> Callable[..., dict[str, Any]]:
+    """RETURNS (Callable): The scorer of discourse trees, `score_trees`."""
+    return score_trees

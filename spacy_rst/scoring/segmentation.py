@@ -1,0 +1,113 @@
+"""How EDU segmentation is scored: starts as in DISRPT's shared tasks, and whole units."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import registry
+
+from ..doc import EDUS_KEY
+
+LANGUAGE_KEY = "lang"
+Place = tuple[int, int]
+
+
+class EduCounts(NamedTuple):
+    """EDUs of the gold segmentation, of the predicted one, and those that agree in their start or
+    in both borders."""
+
+    gold: int
+    predicted: int
+    starts: int
+    spans: int
+
+
+def count_edus(gold: Collection[Place], predicted: Collection[Place]) -> EduCounts:
+    """Compare two segmentations of a text.
+
+    gold (Collection[tuple[int, int]]): Start and end of each gold EDU.
+    predicted (Collection[tuple[int, int]]): Start and end of each predicted EDU.
+    RETURNS (EduCounts): The counts. The first EDU of the text counts like any other.
+    """
+    gold_starts, predicted_starts = {start for start, _ in gold}, {start for start, _ in predicted}
+    return EduCounts(
+        gold=len(gold_starts),
+        predicted=len(predicted_starts),
+        starts=len(gold_starts & predicted_starts),
+        spans=len(set(gold) & set(predicted)),
+    )
+
+
+def edu_scores(counts: Iterable[EduCounts]) -> dict[str, float | None]:
+    """Pool the counts of documents.
+
+    counts (Iterable[EduCounts]): The counts of each document.
+    RETURNS (dict[str, float | None]): `edu_p`, `edu_r` and `edu_f` of the starts, and `edu_span_f`
+        of the whole units, between 0 and 1. None where there is no EDU at all.
+    """
+    columns = list(zip(*counts, strict=True))
+    gold, predicted, starts, spans = map(sum, columns) if columns else (0, 0, 0, 0)
+    if not gold + predicted:
+        return dict.fromkeys(("edu_p", "edu_r", "edu_f", "edu_span_f"))
+    return {
+        "edu_p": starts / predicted if predicted else 0.0,
+        "edu_r": starts / gold if gold else 0.0,
+        "edu_f": 2 * starts / (gold + predicted),
+        "edu_span_f": 2 * spans / (gold + predicted),
+    }
+
+
+def score_edus(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
+    """Score predicted EDUs against gold ones, by their characters, so that the tokens may differ.
+    Documents without gold EDUs are left out.
+
+    examples (Iterable[Example]): The documents.
+    RETURNS (dict[str, Any]): What `edu_scores` gives, and `edu_per_lang` with the same for each
+        language where the Docs say theirs.
+    """
+    counts: list[EduCounts] = []
+    by_language: dict[str, list[EduCounts]] = defaultdict(list)
+    for example in examples:
+        gold = edu_places(example.reference)
+        if not gold:
+            continue
+        counted = count_edus(gold, edu_places(example.predicted))
+        counts.append(counted)
+        language = example.reference.user_data.get(LANGUAGE_KEY)
+        if language is not None:
+            by_language[language].append(counted)
+    per_language = {name: edu_scores(by_language[name]) for name in sorted(by_language)}
+    return {**edu_scores(counts), "edu_per_lang": per_language or None}
+
+
+def edu_places(doc: Doc) -> list[Place]:
+    """Find where the EDUs of a Doc begin and end, in characters.
+
+    doc (Doc): The Doc.
+    RETURNS (list[tuple[int, int]]): The places without the white space around them, which may
+        belong to an EDU or to none. EDUs of nothing but white space are left out.
+    """
+    places = map(trimmed_chars, doc.spans.get(EDUS_KEY) or ())
+    return [(start, end) for start, end in places if start < end]
+
+
+def trimmed_chars(span: Span) -> Place:
+    """Find where the text of a Span begins and ends, in characters and without the white space
+    around it.
+
+    span (Span): The Span.
+    RETURNS (tuple[int, int]): Start and end.
+    """
+    text = span.text
+    padding = len(text) - len(text.lstrip())
+    return span.start_char + padding, span.start_char + len(text.rstrip())
+
+
+@registry.scorers("spacy_rst.edu_scorer.v1")
+def make_edu_scorer() -> Callable[..., dict[str, Any]]:
+    """RETURNS (Callable): The scorer of EDUs, `score_edus`."""
+    return score_edus

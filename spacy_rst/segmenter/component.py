@@ -1,0 +1,362 @@
+"""The pipeline components `edu_segmenter` and `sentence_edus`: from text to `doc.spans["edus"]`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from spacy.errors import Errors as SpacyErrors
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.types import Floats1d
+
+from ..doc import EDUS_KEY, set_edus
+from ..errors import Errors, RstError
+from ..scoring.segmentation import score_edus
+from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
+from .boundaries import edus_from_starts, read_layout
+from .gold import read_gold_starts
+
+DEFAULT_MODEL_CONFIG = """
+[model]
+@architectures = "spacy_rst.EduSegmenter.v1"
+hidden_width = 256
+layers = 1
+token_features = true
+dropout = 0.3
+window = 2000
+margin = 200
+
+[model.tok2vec]
+@architectures = "spacy-transformers.TransformerListener.v1"
+grad_factor = 1.0
+upstream = "*"
+
+[model.tok2vec.pooling]
+@layers = "reduce_mean.v1"
+"""
+DEFAULT_MODEL = Config().from_str(DEFAULT_MODEL_CONFIG)["model"]
+
+SCORE_WEIGHTS = {
+    "edu_f": 1.0,
+    "edu_p": None,
+    "edu_r": None,
+    "edu_span_f": None,
+    "edu_per_lang": None,
+}
+PROBS_KEY = "edu_probs"
+SAMPLE_DOCS = 10
+
+
+@Language.factory(
+    "edu_segmenter",
+    assigns=["doc.spans"],
+    default_config={
+        "model": DEFAULT_MODEL,
+        "threshold": 0.5,
+        "use_sentences": True,
+        "overwrite": False,
+        "store_probs": False,
+        "max_batch_tokens": 20_000,
+        "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"},
+    },
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_edu_segmenter(
+    nlp: Language,
+    name: str,
+    model: Model[list[Doc], list[Floats1d]],
+    threshold: float,
+    use_sentences: bool,
+    overwrite: bool,
+    store_probs: bool,
+    max_batch_tokens: int,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> EduSegmenter:
+    """Make an `edu_segmenter` component. See `EduSegmenter` for the arguments.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name.
+    RETURNS (EduSegmenter): The component.
+    """
+    return EduSegmenter(
+        nlp.vocab,
+        model,
+        name,
+        threshold=threshold,
+        use_sentences=use_sentences,
+        overwrite=overwrite,
+        store_probs=store_probs,
+        max_batch_tokens=max_batch_tokens,
+        scorer=scorer,
+    )
+
+
+class EduSegmenter(TolerantPipe):
+    """Divides each Doc into elementary discourse units, `doc.spans["edus"]`.
+
+    DOCS: docs/edu_segmenter.md
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], list[Floats1d]],
+        name: str = "edu_segmenter",
+        *,
+        threshold: float = 0.5,
+        use_sentences: bool = True,
+        overwrite: bool = False,
+        store_probs: bool = False,
+        max_batch_tokens: int = 20_000,
+        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+    ) -> None:
+        """Make the component.
+
+        vocab (Vocab): The shared vocabulary.
+        model (Model[list[Doc], list[Floats1d]]): A `spacy_rst.EduSegmenter.v1`.
+        name (str): The component's name, under which its loss is recorded.
+        threshold (float): An EDU begins where its probability is at least this. Lower it for more
+            and shorter EDUs.
+        use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
+        overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
+        store_probs (bool): Store the probability of a start at each token, as a list of numbers in
+            `doc.user_data["edu_probs"]`.
+        max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
+        scorer (Callable | None): The scoring method.
+        RAISES (RstError): If the threshold is no probability.
+        """
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self._configured_threshold = _checked_threshold(threshold)
+        self.use_sentences = use_sentences
+        self.overwrite = overwrite
+        self.store_probs = store_probs
+        self.max_batch_tokens = max_batch_tokens
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {}
+
+    @property
+    def threshold(self) -> float:
+        """RETURNS (float): The probability from which on a token begins an EDU. If it is set, the
+        new value is saved with the pipeline."""
+        return self.cfg.get("threshold", self._configured_threshold)
+
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        self.cfg["threshold"] = _checked_threshold(threshold)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+    ) -> None:
+        """Check the training data and give the model new weights.
+
+        Gold EDUs that begin inside a token of the predicted Doc are counted, and a warning says
+        how many there are: the token itself will be learned as their start.
+
+        get_examples (Callable): A function that returns the training examples.
+        nlp (Language | None): The pipeline.
+        RAISES (RstError): If the examples cannot be learned from.
+        """
+        validate_get_examples(get_examples, "EduSegmenter.initialize")
+        n_examples = n_gold = n_edus = n_misaligned = 0
+        for example in get_examples():
+            n_examples += 1
+            gold = read_gold_starts(example)
+            if gold is not None:
+                n_gold += 1
+                n_edus += gold.n_edus
+                n_misaligned += gold.n_misaligned
+        # Without any data, for random weights, spaCy makes up a single example.
+        if n_examples > 1 and not n_gold:
+            raise RstError(Errors.R406.format(n_examples=n_examples, name=self.name))
+        if n_misaligned:
+            message = Errors.R407.format(n_misaligned=n_misaligned, n_edus=n_edus, name=self.name)
+            warnings.warn(message, stacklevel=2)
+        sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
+        self.model.initialize(X=sample)
+
+    def predict_probs(self, docs: Iterable[Doc]) -> list[np.ndarray]:
+        """Tell how likely an EDU begins at each token, whatever EDUs the Docs have.
+
+        docs (Iterable[Doc]): The Docs, through which the encoder has gone.
+        RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens. At hard boundaries and
+            white space, too, they are the model's.
+        """
+        shim = self.model.shims[0]
+        if not (isinstance(shim, LazyNetShim) and shim.is_built):
+            raise ValueError(SpacyErrors.E109.format(name=self.name))
+        probs: list[np.ndarray] = []
+        for batch in batch_by_tokens(docs, self.max_batch_tokens):
+            log_odds = [self.model.ops.to_numpy(scores) for scores in self.model.predict(batch)]
+            probs += [_sigmoid(scores) for scores in log_odds]
+        return probs
+
+    def predict(self, docs: Iterable[Doc]) -> list[np.ndarray | None]:
+        """Find the starts of EDUs without changing the Docs.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (list[np.ndarray | None]): The probability of a start at each token of each Doc.
+            None for a Doc that keeps the EDUs it has.
+        """
+        docs = list(docs)
+        is_kept = [bool(doc.spans.get(EDUS_KEY)) and not self.overwrite for doc in docs]
+        segmented = [doc for doc, kept in zip(docs, is_kept, strict=True) if not kept]
+        probs = iter(self.predict_probs(segmented))
+        return [None if kept else next(probs) for kept in is_kept]
+
+    def set_annotations(self, docs: Iterable[Doc], probs: Sequence[np.ndarray | None]) -> None:
+        """Put EDUs on Docs. A tree over other EDUs is taken off.
+
+        docs (Iterable[Doc]): The Docs.
+        probs (Sequence[np.ndarray | None]): What `predict` returned for them.
+        """
+        for doc, doc_probs in zip(docs, probs, strict=True):
+            if doc_probs is None:
+                continue
+            layout = read_layout(doc)
+            starts = layout.hard_starts(self.use_sentences) | (doc_probs >= self.threshold)
+            set_edus(doc, edus_from_starts(doc, starts, layout.is_space))
+            if self.store_probs:
+                doc.user_data[PROBS_KEY] = doc_probs.tolist()
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch.
+
+        examples (Iterable[Example]): The batch. Documents without gold EDUs teach nothing.
+        drop (float): The dropout rate of the encoder, and of the segmenter where its model has no
+            rate of its own.
+        sgd (Optimizer | None): The optimizer.
+        losses (dict[str, float] | None): Record of the losses, to which this one is added under
+            the component's name.
+        RETURNS (dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "EduSegmenter.update")
+        if not any(len(example.predicted) for example in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        # All Docs go in at once, also those without EDUs: a listener takes whole batches only.
+        scores, backprop = self.model.begin_update([example.predicted for example in examples])
+        loss, d_scores = self.get_loss(examples, scores)
+        backprop(d_scores)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def get_loss(
+        self, examples: Iterable[Example], scores: Sequence[Floats1d]
+    ) -> tuple[float, list[Floats1d]]:
+        """Compare a batch with its gold EDUs: binary cross entropy, summed over the tokens that
+        are not white space, a mean over the documents. (The parser sums over splits in the same
+        way, so that neither drowns the other in a shared encoder.)
+
+        examples (Iterable[Example]): The batch.
+        scores (Sequence[Floats1d]): What the model's `begin_update` returned for it.
+        RETURNS (tuple[float, list[Floats1d]]): The loss, and the gradients of the scores.
+        """
+        examples = list(examples)
+        xp = self.model.ops.xp
+        loss, d_scores = 0.0, []
+        for example, log_odds in zip(examples, scores, strict=True):
+            gold = read_gold_starts(example)
+            if gold is None:
+                d_scores.append(xp.zeros_like(log_odds))
+                continue
+            weight = (~read_layout(example.predicted).is_space).astype("f") / len(examples)
+            starts, weight = xp.asarray(gold.starts, dtype="f"), xp.asarray(weight)
+            loss += float((weight * (xp.logaddexp(0, log_odds) - starts * log_odds)).sum())
+            d_scores.append(weight * (_sigmoid(log_odds, xp) - starts))
+        return loss, d_scores
+
+
+def _checked_threshold(threshold: float) -> float:
+    if not 0 <= threshold <= 1:
+        raise RstError(Errors.R408.format(threshold=threshold))
+    return threshold
+
+
+def _sigmoid(log_odds: Any, xp: Any = np) -> Any:
+    # Through tanh, which does not overflow.
+    return 0.5 + 0.5 * xp.tanh(0.5 * log_odds)
+
+
+@Language.factory(
+    "sentence_edus",
+    assigns=["doc.spans"],
+    requires=["doc.sents"],
+    default_config={"overwrite": False, "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"}},
+    default_score_weights=SCORE_WEIGHTS,
+)
+def make_sentence_edus(
+    nlp: Language, name: str, overwrite: bool, scorer: Callable[..., dict[str, Any]] | None
+) -> SentenceEdus:
+    """Make a `sentence_edus` component.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name.
+    overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
+    scorer (Callable | None): The scoring method.
+    RETURNS (SentenceEdus): The component.
+    """
+    return SentenceEdus(name, overwrite=overwrite, scorer=scorer)
+
+
+class SentenceEdus(Pipe):
+    """Takes each sentence of a Doc as an EDU, without the white space around it.
+
+    DOCS: docs/edu_segmenter.md#sentences-as-edus
+    """
+
+    def __init__(
+        self,
+        name: str = "sentence_edus",
+        *,
+        overwrite: bool = False,
+        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+    ) -> None:
+        """Make the component.
+
+        name (str): The component's name.
+        overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
+        scorer (Callable | None): The scoring method.
+        """
+        self.name = name
+        self.overwrite = overwrite
+        self.scorer = scorer
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Put EDUs on a Doc.
+
+        doc (Doc): The Doc, with sentence boundaries.
+        RETURNS (Doc): The same Doc.
+        RAISES (RstError): If it has text but no sentence boundaries.
+        """
+        if doc.spans.get(EDUS_KEY) and not self.overwrite:
+            return doc
+        layout = read_layout(doc)
+        if not layout.is_space.all() and not doc.has_annotation("SENT_START"):
+            raise RstError(Errors.R409.format(name=self.name))
+        set_edus(doc, edus_from_starts(doc, layout.sentences, layout.is_space))
+        return doc

@@ -1,0 +1,71 @@
+"""Facts about tokens that can be read off the text in any language."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+from spacy.attrs import ORTH
+from spacy.tokens import Doc
+
+from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
+from .boundaries import Layout
+
+MARKS = ("sentence_end", "colon", "comma", "opening", "closing", "dash", "other_mark")
+TOKEN_FEATURES = (
+    *MARKS,
+    "upper_case",
+    *(f"after_{mark}" for mark in MARKS),
+    "starts_sentence",
+    "starts_line",
+    "starts_paragraph",
+    "is_space",
+)
+MARK_BY_CATEGORY = {
+    "Ps": "opening",
+    "Pi": "opening",
+    "Pe": "closing",
+    "Pf": "closing",
+    "Pd": "dash",
+    "Po": "other_mark",
+}
+
+
+def token_features(doc: Doc, layout: Layout) -> np.ndarray:
+    """Describe each token by the facts that `TOKEN_FEATURES` names, as 0 or 1.
+
+    A token's mark is that of its last character. "after_" speaks of the last token before that is
+    not white space.
+
+    doc (Doc): The Doc.
+    layout (Layout): Its layout.
+    RETURNS (np.ndarray): Float32 (n_tokens, n_features).
+    """
+    forms, form_of_token = np.unique(doc.to_array(ORTH), return_inverse=True)
+    strings = doc.vocab.strings
+    table = np.zeros((len(forms), len(MARKS) + 1), dtype=np.float32)
+    for row, form in zip(table, forms.tolist(), strict=True):
+        text = strings[form]
+        mark = _mark(text[-1:])
+        if mark is not None:
+            row[MARKS.index(mark)] = 1
+        row[-1] = text[:1].isupper()
+    own = table[form_of_token]
+    words = np.flatnonzero(~layout.is_space)
+    # The number of words before each token, which is the place after the last of them.
+    n_before = np.searchsorted(words, np.arange(len(doc)))
+    after = np.zeros((len(doc), len(MARKS)), dtype=np.float32)
+    has_before = n_before > 0
+    after[has_before] = own[words[n_before[has_before] - 1], : len(MARKS)]
+    facts = (layout.sentences, layout.lines, layout.paragraphs, layout.is_space)
+    return np.concatenate([own, after, np.stack(facts, axis=1).astype(np.float32)], axis=1)
+
+
+def _mark(character: str) -> str | None:
+    if character in SENTENCE_ENDS:
+        return "sentence_end"
+    if character in COLONS:
+        return "colon"
+    if character in COMMAS:
+        return "comma"
+    return MARK_BY_CATEGORY.get(unicodedata.category(character)) if character else None

@@ -1,0 +1,178 @@
+"""The segmenter as a thinc model: from Docs to the log odds of an EDU's start at each token.
+
+Torch's part of the model, in `net.py`, is built when the width of the token vectors is known, that
+is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model, torch2xp, xp2torch
+from thinc.types import Floats1d, Floats2d
+
+from ..trainable import LazyNetShim, join_vectors, token_width
+from .boundaries import read_layout
+from .features import TOKEN_FEATURES, token_features
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .net import EduNet
+
+
+@dataclass(frozen=True)
+class SegmenterSettings:
+    """What the config says about the segmenter. See `build_edu_segmenter` for the meanings."""
+
+    hidden_width: int
+    layers: int
+    token_features: bool
+    dropout: float | None
+    window: int
+    margin: int
+
+
+@registry.architectures("spacy_rst.EduSegmenter.v1")
+def build_edu_segmenter(
+    tok2vec: Model[list[Doc], list[Floats2d]],
+    hidden_width: int = 256,
+    layers: int = 1,
+    token_features: bool = True,
+    dropout: float | None = 0.3,
+    window: int = 2000,
+    margin: int = 200,
+) -> Model[list[Doc], list[Floats1d]]:
+    """A BiLSTM that tags the tokens at which EDUs begin.
+
+    tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `transformer`
+        or `tok2vec` component, or an encoder of the segmenter's own.
+    hidden_width (int): Width of the BiLSTM's output, half of it from each direction.
+    layers (int): Layers of the BiLSTM.
+    token_features (bool): Give the BiLSTM the facts that `features.TOKEN_FEATURES` names, too:
+        punctuation, upper case, lines, paragraphs and sentences.
+    dropout (float | None): Dropout rate of the segmenter in training, whatever the rest of the
+        pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
+    window (int): Tokens that are read at once. A longer Doc is read in overlapping windows, so that
+        its length does not matter to the memory. In training every Doc is read as a whole.
+    margin (int): Tokens at each side of a window that are only its context.
+    RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
+        of a start.
+    """
+    settings = SegmenterSettings(
+        hidden_width=hidden_width,
+        layers=layers,
+        token_features=token_features,
+        dropout=dropout,
+        window=window,
+        margin=margin,
+    )
+    return Model(
+        "edu_segmenter",
+        forward,
+        init=init,
+        dims={"nI": None, "nO": 1},
+        layers=[tok2vec],
+        refs={"tok2vec": tok2vec},
+        shims=[LazyNetShim(make_net, settings)],
+        # Only if it stands here does thinc's set_dropout_rate change it.
+        attrs={"dropout_rate": 0.0} if dropout is None else {},
+    )
+
+
+def make_net(settings: SegmenterSettings, token_width: int) -> EduNet:
+    """Make the torch net.
+
+    settings (SegmenterSettings): What the config says.
+    token_width (int): Width of the token vectors.
+    RETURNS (EduNet): The net, with new weights.
+    """
+    from .net import EduNet, check_window
+
+    check_window(settings.window, settings.margin)
+    return EduNet(
+        token_width=token_width,
+        hidden_width=settings.hidden_width,
+        layers=settings.layers,
+        n_features=len(TOKEN_FEATURES) if settings.token_features else 0,
+        dropout=settings.dropout or 0.0,
+    )
+
+
+def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
+    """Initialize the encoder and build a new net.
+
+    model (Model): The segmenter's model.
+    X (Sequence[Doc] | None): Sample Docs for the encoder.
+    Y (Any): Not used.
+    RAISES (RstError): If the encoder listens to a component that is not there.
+    """
+    model.get_ref("tok2vec").initialize(X=X)
+    width = token_width(model, "edu_segmenter")
+    model.set_dim("nI", width, force=True)
+    _shim(model).build(token_width=width)
+
+
+def forward(
+    model: Model, docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Floats1d], Callable[[Sequence[Floats1d]], list[Doc]]]:
+    """Score the tokens of Docs.
+
+    model (Model): The segmenter's model.
+    docs (Sequence[Doc]): The Docs.
+    is_train (bool): Whether gradients will be asked for.
+    RETURNS (tuple): The log odds of a start for each token of each Doc; and a callback that takes
+        their gradients, and passes those of the token vectors on to the encoder.
+    """
+    docs = list(docs)
+    lengths = [len(doc) for doc in docs]
+    shim = _shim(model)
+    settings: SegmenterSettings = shim.settings
+    net: EduNet = shim.net
+    tok2vec, width = model.get_ref("tok2vec"), model.get_dim("nI")
+    if not is_train:
+        net.eval()
+        vectors = tok2vec.predict(docs) if any(lengths) else []
+        scores = net.predict(
+            join_vectors(vectors, width, model),
+            lengths,
+            _features(model, docs),
+            window=settings.window,
+            margin=settings.margin,
+        )
+        return _split(model, scores, lengths), lambda d_scores: docs
+    net.train()
+    net.set_dropout(model.attrs.get("dropout_rate", settings.dropout))
+    vectors, backprop_tok2vec = tok2vec(docs, is_train=True)
+    tokens = join_vectors(vectors, width, model).requires_grad_()
+    scores = net(tokens, lengths, _features(model, docs))
+
+    def backprop(d_scores: Sequence[Floats1d]) -> list[Doc]:
+        scores.backward(xp2torch(model.ops.xp.concatenate(d_scores), device=shim.device))
+        return backprop_tok2vec(_split(model, cast("Tensor", tokens.grad), lengths))
+
+    return _split(model, scores.detach(), lengths), backprop
+
+
+def _features(model: Model, docs: Sequence[Doc]) -> Tensor | None:
+    shim = _shim(model)
+    if not shim.settings.token_features:
+        return None
+    rows = [token_features(doc, read_layout(doc)) for doc in docs]
+    rows.append(np.zeros((0, len(TOKEN_FEATURES)), dtype=np.float32))
+    return xp2torch(model.ops.asarray2f(np.concatenate(rows)), device=shim.device)
+
+
+def _split(model: Model, rows: Tensor, lengths: Sequence[int]) -> list[Any]:
+    array = torch2xp(rows, ops=model.ops)
+    return [array[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
+
+
+def _shim(model: Model) -> LazyNetShim:
+    return cast(LazyNetShim, model.shims[0])

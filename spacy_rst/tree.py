@@ -1,0 +1,648 @@
+"""The discourse tree of a document: immutable, checked, and free of spaCy.
+
+All traversals are iterative and linear, so that a document with ten thousand units is no
+different from one with ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import index as whole_number
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from .errors import Errors, RstError
+from .relations import NUCLEARITIES, join_label, split_label
+
+NO_NODE = -1
+SPAN_RELATION = "span"
+DICT_VERSION = 1
+
+
+@runtime_checkable
+class TextSpan(Protocol):
+    """What a tree needs of an EDU that hangs on a document; spaCy's `Span` has it."""
+
+    @property
+    def doc(self) -> Any: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+Edu = str | TextSpan
+
+
+class Split(NamedTuple):
+    """One inner node: the EDUs `start:end` are divided into `start:split` and `split:end`."""
+
+    start: int
+    split: int
+    end: int
+    label: str
+
+
+class Score(NamedTuple):
+    """A model's probabilities for one inner node."""
+
+    split: float
+    label: float
+
+
+class Dependency(NamedTuple):
+    """The link of one EDU to its head EDU; the root EDU has head -1 and no relation."""
+
+    edu: int
+    head: int
+    relation: str | None
+    nuclearity: str | None
+
+
+class RstNode:
+    """A node of an `RstTree`: a view that costs nothing to make.
+
+    Two nodes are equal if they are the same node of the same tree.
+    """
+
+    __slots__ = ("_index", "_tree")
+    _tree: RstTree
+    _index: int
+
+    def __init__(self, tree: RstTree, index: int) -> None:
+        object.__setattr__(self, "_tree", tree)
+        object.__setattr__(self, "_index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(Errors.R008.format(cls="RstNode", name=name))
+
+    def __reduce__(self) -> tuple[type[RstNode], tuple[RstTree, int]]:
+        return RstNode, (self._tree, self._index)
+
+    @property
+    def tree(self) -> RstTree:
+        """RETURNS (RstTree): The tree this node belongs to."""
+        return self._tree
+
+    @property
+    def index(self) -> int:
+        """RETURNS (int): Position of the node in depth-first, left-first order; the root is 0."""
+        return self._index
+
+    @property
+    def start(self) -> int:
+        """RETURNS (int): Index of the first EDU."""
+        return self._tree._starts[self._index]
+
+    @property
+    def end(self) -> int:
+        """RETURNS (int): Index after the last EDU."""
+        return self._tree._ends[self._index]
+
+    @property
+    def is_leaf(self) -> bool:
+        """RETURNS (bool): Whether the node is a single EDU."""
+        return self._tree._lefts[self._index] == NO_NODE
+
+    @property
+    def left(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The left child, None for a leaf."""
+        return self._tree._node(self._tree._lefts[self._index])
+
+    @property
+    def right(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The right child, None for a leaf."""
+        return self._tree._node(self._tree._rights[self._index])
+
+    @property
+    def children(self) -> tuple[RstNode, ...]:
+        """RETURNS (Tuple[RstNode, ...]): The two children, or nothing for a leaf."""
+        left, right = self.left, self.right
+        return () if left is None or right is None else (left, right)
+
+    @property
+    def parent(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The parent, None for the root."""
+        return self._tree._node(self._tree._parents[self._index])
+
+    @property
+    def depth(self) -> int:
+        """RETURNS (int): Number of nodes above this one."""
+        return self._tree._depths[self._index]
+
+    @property
+    def split(self) -> int | None:
+        """RETURNS (Optional[int]): Index of the first EDU of the right child, None for a leaf."""
+        right = self._tree._rights[self._index]
+        return None if right == NO_NODE else self._tree._starts[right]
+
+    @property
+    def label(self) -> str | None:
+        """RETURNS (Optional[str]): Relation and nuclearity, e.g. "Contrast-NN"; None for a leaf."""
+        return self._tree._labels[self._index]
+
+    @property
+    def relation(self) -> str | None:
+        """RETURNS (Optional[str]): The relation between the children, None for a leaf."""
+        label = self.label
+        return None if label is None else split_label(label)[0]
+
+    @property
+    def nuclearity(self) -> str | None:
+        """RETURNS (Optional[str]): "NS", "SN" or "NN": which children are nuclei; None for a
+        leaf."""
+        label = self.label
+        return None if label is None else split_label(label)[1]
+
+    @property
+    def role(self) -> str | None:
+        """RETURNS (Optional[str]): "N" or "S", the node's part in its parent; None for the root."""
+        return self._tree._roles[self._index]
+
+    @property
+    def relation_to_parent(self) -> str | None:
+        """RETURNS (Optional[str]): The relation this node carries: a satellite's and a coordinate
+        nucleus' own, "span" for the nucleus of a satellite, None for the root."""
+        parent = self.parent
+        if parent is None:
+            return None
+        if self.role == "N" and parent.nuclearity != "NN":
+            return SPAN_RELATION
+        return parent.relation
+
+    @property
+    def score(self) -> Score | None:
+        """RETURNS (Optional[Score]): The model's probabilities of split and label, where a model
+        made them."""
+        return self._tree._scores[self._index]
+
+    @property
+    def edus(self) -> tuple[Edu, ...]:
+        """RETURNS (Tuple): The EDUs of this node, as strings or spaCy Spans."""
+        return self._tree._edus[self.start : self.end]
+
+    @property
+    def span(self) -> Any:
+        """RETURNS (Optional[Span]): The spaCy Span of this node where the tree hangs on a Doc."""
+        first, last = self._tree._edus[self.start], self._tree._edus[self.end - 1]
+        if isinstance(first, str) or isinstance(last, str):
+            return None
+        return first.doc[first.start : last.end]
+
+    @property
+    def text(self) -> str:
+        """RETURNS (str): The text of this node."""
+        span = self.span
+        return " ".join(map(edu_text, self.edus)) if span is None else span.text
+
+    def descendants(self) -> Iterator[RstNode]:
+        """YIELDS (RstNode): This node and all nodes below it, depth first, left first."""
+        n_nodes = 2 * (self.end - self.start) - 1
+        return (RstNode(self._tree, i) for i in range(self._index, self._index + n_nodes))
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RstNode):
+            return NotImplemented
+        return self._tree is other._tree and self._index == other._index
+
+    def __hash__(self) -> int:
+        return hash((id(self._tree), self._index))
+
+    def __repr__(self) -> str:
+        return f"RstNode({self.start}:{self.end} {self.label or self.text!r})"
+
+
+class RstTree:
+    """The binary discourse tree over the EDUs of a document.
+
+    Build one with `from_splits` (or `from_dict`, `from_rs3`, `from_dis`); it never changes
+    afterwards.
+    """
+
+    __slots__ = (
+        "_depths",
+        "_edus",
+        "_ends",
+        "_heads",
+        "_labels",
+        "_lefts",
+        "_parents",
+        "_rights",
+        "_roles",
+        "_scores",
+        "_starts",
+    )
+    _edus: tuple[Edu, ...]
+    _starts: tuple[int, ...]
+    _ends: tuple[int, ...]
+    _lefts: tuple[int, ...]
+    _rights: tuple[int, ...]
+    _parents: tuple[int, ...]
+    _depths: tuple[int, ...]
+    _roles: tuple[str | None, ...]
+    _labels: tuple[str | None, ...]
+    _scores: tuple[Score | None, ...]
+    _heads: tuple[int, ...] | None
+
+    def __init__(
+        self,
+        splits: Iterable[Sequence[Any]],
+        edus: Sequence[Edu] | None = None,
+        scores: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        """Check the splits and lay the tree out. See `from_splits` for the arguments."""
+        split_list = [_checked_split(entry) for entry in splits]
+        units = ("",) * (len(split_list) + 1) if edus is None else tuple(edus)
+        if not units:
+            raise RstError(Errors.R001)
+        if scores is not None and len(scores) != len(split_list):
+            raise RstError(Errors.R006.format(n_scores=len(scores), n_splits=len(split_list)))
+        numbered = {(s.start, s.end): i for i, s in enumerate(split_list)}
+        if len(numbered) < len(split_list):
+            raise RstError(Errors.R003.format(split=_first_repeated(split_list)))
+        columns = _layout(split_list, numbered, len(units))
+        order = columns.pop("order")
+        for name, column in columns.items():
+            object.__setattr__(self, name, tuple(column))
+        node_scores = [
+            None if i == NO_NODE or scores is None else _checked_score(scores[i]) for i in order
+        ]
+        object.__setattr__(self, "_edus", units)
+        object.__setattr__(self, "_scores", tuple(node_scores))
+        object.__setattr__(self, "_heads", None)
+
+    @classmethod
+    def from_splits(
+        cls,
+        splits: Iterable[Sequence[Any]],
+        edus: Sequence[Edu] | None = None,
+        scores: Sequence[Sequence[float]] | None = None,
+    ) -> RstTree:
+        """Build a tree from its m-1 splits, given in any order.
+
+        splits (Iterable[Sequence]): Entries `(start, split, end, label)` over EDU indices, e.g.
+            `(0, 1, 3, "Elaboration-NS")`.
+        edus (Optional[Sequence]): The m EDUs, as strings or spaCy Spans. Empty strings by default.
+        scores (Optional[Sequence]): One pair (probability of the split, of the label) per split.
+        RETURNS (RstTree): The tree.
+        RAISES (RstError): If the splits do not form one binary tree over all EDUs.
+        """
+        return cls(splits, edus, scores)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(Errors.R008.format(cls="RstTree", name=name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RstTree.from_dict, (self.to_dict(),)
+
+    def _node(self, index: int) -> RstNode | None:
+        return None if index == NO_NODE else RstNode(self, index)
+
+    @property
+    def root(self) -> RstNode:
+        """RETURNS (RstNode): The node over the whole document."""
+        return RstNode(self, 0)
+
+    @property
+    def edus(self) -> tuple[Edu, ...]:
+        """RETURNS (Tuple): The EDUs in text order, as strings or spaCy Spans."""
+        return self._edus
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """RETURNS (Tuple[Split, ...]): The inner nodes, depth first, left first."""
+        columns = zip(self._starts, self._rights, self._ends, self._labels, strict=True)
+        return tuple(
+            Split(start, self._starts[right], end, label)
+            for start, right, end, label in columns
+            if label is not None
+        )
+
+    @property
+    def scores(self) -> tuple[Score, ...] | None:
+        """RETURNS (Optional[Tuple[Score, ...]]): The model's probabilities in the order of
+        `splits`, or None where no model made the tree."""
+        scores = tuple(score for score in self._scores if score is not None)
+        return scores or None
+
+    def nodes(self) -> Iterator[RstNode]:
+        """YIELDS (RstNode): All 2m-1 nodes, depth first, left first."""
+        return self.root.descendants()
+
+    def leaves(self) -> Iterator[RstNode]:
+        """YIELDS (RstNode): The leaves in text order."""
+        return (RstNode(self, i) for i, left in enumerate(self._lefts) if left == NO_NODE)
+
+    def find(
+        self,
+        relation: str | Collection[str] | None = None,
+        nuclearity: str | Collection[str] | None = None,
+    ) -> Iterator[RstNode]:
+        """Look up inner nodes.
+
+        relation (Optional[Union[str, Collection[str]]]): One relation or several, in any case.
+        nuclearity (Optional[Union[str, Collection[str]]]): "NS", "SN", "NN", or several.
+        YIELDS (RstNode): The matching inner nodes, depth first, left first.
+        """
+        relations, nuclearities = _as_folded_set(relation), _as_folded_set(nuclearity)
+        unknown = sorted((nuclearities or set()) - {name.casefold() for name in NUCLEARITIES})
+        if unknown:
+            raise RstError(Errors.R007.format(nuclearity=unknown[0]))
+        for index, label in enumerate(self._labels):
+            if label is None:
+                continue
+            found_relation, found_nuclearity = split_label(label)
+            if relations is not None and found_relation.casefold() not in relations:
+                continue
+            if nuclearities is not None and found_nuclearity.casefold() not in nuclearities:
+                continue
+            yield RstNode(self, index)
+
+    def covering(self, start: int, end: int) -> RstNode:
+        """Find the smallest node that covers some EDUs.
+
+        start (int): Index of the first EDU.
+        end (int): Index after the last EDU.
+        RETURNS (RstNode): The node.
+        """
+        if not 0 <= start < end <= len(self):
+            raise RstError(Errors.R009.format(start=start, end=end, n_edus=len(self)))
+        index = 0
+        while self._lefts[index] != NO_NODE:
+            left, right = self._lefts[index], self._rights[index]
+            if end <= self._ends[left]:
+                index = left
+            elif start >= self._starts[right]:
+                index = right
+            else:
+                break
+        return RstNode(self, index)
+
+    def head(self, node: RstNode | None = None) -> RstNode:
+        """Follow the nuclei down to one leaf, the leftmost where several are equal.
+
+        node (Optional[RstNode]): Where to start, the root by default.
+        RETURNS (RstNode): The leaf that the node is about.
+        """
+        return RstNode(self, self._head_indices()[0 if node is None else node.index])
+
+    def _head_indices(self) -> tuple[int, ...]:
+        if self._heads is None:
+            heads = list(range(len(self._starts)))
+            for index in reversed(heads):
+                if self._lefts[index] != NO_NODE:
+                    left, right = self._lefts[index], self._rights[index]
+                    heads[index] = heads[left if self._roles[left] == "N" else right]
+            object.__setattr__(self, "_heads", tuple(heads))
+        assert self._heads is not None
+        return self._heads
+
+    def promotion(self, node: RstNode | None = None) -> tuple[RstNode, ...]:
+        """Marcu's promotion set: the leaves reached from a node through nuclei only.
+
+        node (Optional[RstNode]): The node, the root by default.
+        RETURNS (Tuple[RstNode, ...]): The promoted leaves in text order.
+        """
+        stack, promoted = [0 if node is None else node.index], []
+        while stack:
+            index = stack.pop()
+            if self._lefts[index] == NO_NODE:
+                promoted.append(RstNode(self, index))
+                continue
+            for child in (self._rights[index], self._lefts[index]):
+                if self._roles[child] == "N":
+                    stack.append(child)
+        return tuple(promoted)
+
+    def salience(self) -> tuple[int, ...]:
+        """Marcu's ranking: the higher up a unit is promoted, the more important it is.
+
+        RETURNS (Tuple[int, ...]): One number per EDU: the number of levels of the tree for those
+            promoted to the root, one less for each level that the highest promotion lies below.
+        """
+        highest = list(self._depths)
+        for index in range(1, len(highest)):
+            if self._roles[index] == "N":
+                highest[index] = highest[self._parents[index]]
+        levels = max(self._depths) + 1
+        return tuple(levels - highest[leaf.index] for leaf in self.leaves())
+
+    def summary(self, n: int) -> tuple[RstNode, ...]:
+        """Pick the most salient EDUs.
+
+        n (int): How many; among equals the earlier one is taken.
+        RETURNS (Tuple[RstNode, ...]): The leaves in text order.
+        """
+        if n < 0:
+            raise RstError(Errors.R010.format(n=n))
+        salience = self.salience()
+        ranked = sorted(range(len(salience)), key=lambda edu: (-salience[edu], edu))
+        chosen = set(ranked[:n])
+        return tuple(leaf for leaf in self.leaves() if leaf.start in chosen)
+
+    def to_dependencies(self) -> tuple[Dependency, ...]:
+        """Convert to dependencies between EDUs, as Li et al. (2014) do: a satellite's head depends
+        on the head of its nucleus, the head of a right nucleus on that of the left one.
+
+        RETURNS (Tuple[Dependency, ...]): One entry per EDU in text order.
+        """
+        heads = self._head_indices()
+        links: list[Dependency] = [Dependency(i, -1, None, None) for i in range(len(self))]
+        for index, label in enumerate(self._labels):
+            if label is None:
+                continue
+            left, right = heads[self._lefts[index]], heads[self._rights[index]]
+            head = heads[index]
+            edu = self._starts[right if head == left else left]
+            links[edu] = Dependency(edu, self._starts[head], *split_label(label))
+        return tuple(links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (dict): The tree as plain lists and strings, ready for JSON."""
+        return {
+            "version": DICT_VERSION,
+            "edus": [edu_text(edu) for edu in self._edus],
+            "splits": [list(split) for split in self.splits],
+            "scores": None if self.scores is None else [list(score) for score in self.scores],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RstTree:
+        """Build a tree from what `to_dict` made.
+
+        data (dict): The dictionary.
+        RETURNS (RstTree): The tree.
+        """
+        try:
+            edus = data["edus"]
+            if not isinstance(edus, list | tuple) or not all(isinstance(edu, str) for edu in edus):
+                raise TypeError("edus is not a list of strings")
+            return cls(data["splits"], edus, data.get("scores"))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RstError(Errors.R005.format(error=repr(error))) from error
+
+    def to_rs3(self) -> str:
+        """RETURNS (str): The tree as an rs3 file, as rstWeb and RSTTool read it."""
+        from .treebank.rs3 import write_rs3
+
+        return write_rs3(self)
+
+    @classmethod
+    def from_rs3(cls, text: str) -> RstTree:
+        """Read an rs3 or rs4 file, binarised, with its own labels.
+
+        text (str): The content of the file.
+        RETURNS (RstTree): The tree.
+        """
+        from .treebank.binarize import binarize
+        from .treebank.rs3 import parse_rs3
+
+        return binarize(parse_rs3(text))
+
+    def to_dis(self) -> str:
+        """RETURNS (str): The tree in the bracket format of RST-DT."""
+        from .treebank.dis import write_dis
+
+        return write_dis(self)
+
+    @classmethod
+    def from_dis(cls, text: str) -> RstTree:
+        """Read a file in the bracket format of RST-DT, binarised, with its own labels.
+
+        text (str): The content of the file.
+        RETURNS (RstTree): The tree.
+        """
+        from .treebank.binarize import binarize
+        from .treebank.dis import parse_dis
+
+        return binarize(parse_dis(text))
+
+    def render(self, style: str = "text", **options: Any) -> str:
+        """Draw the tree.
+
+        style (str): "text" for the terminal or "svg" for the classic diagram.
+        **options: Passed on to the renderer.
+        RETURNS (str): The drawing.
+        """
+        from .display import render_tree
+
+        return render_tree(self, style=style, **options)
+
+    def _repr_svg_(self) -> str:
+        return self.render("svg")
+
+    def __len__(self) -> int:
+        return len(self._edus)
+
+    def __iter__(self) -> Iterator[RstNode]:
+        return self.nodes()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RstTree):
+            return NotImplemented
+        if (self._starts, self._labels) != (other._starts, other._labels):
+            return False
+        if self._ends != other._ends or self._scores != other._scores:
+            return False
+        return [*map(edu_text, self._edus)] == [*map(edu_text, other._edus)]
+
+    def __hash__(self) -> int:
+        return hash((self._starts, self._ends, self._labels))
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        label = self._labels[0]
+        return f"RstTree({len(self)} EDUs{'' if label is None else f', root {label}'})"
+
+
+def edu_text(edu: Edu) -> str:
+    """Get the text of an EDU.
+
+    edu (Union[str, Span]): The EDU.
+    RETURNS (str): Its text.
+    """
+    return edu if isinstance(edu, str) else edu.text
+
+
+def _layout(
+    splits: Sequence[Split], numbered: dict[tuple[int, int], int], n_edus: int
+) -> dict[str, list[Any]]:
+    """Visit the nodes depth first, left first, and give each a row in the tree's columns."""
+    columns: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "_starts", "_ends", "_lefts", "_rights", "_parents", "_depths", "_roles", "_labels",
+            "order",
+        )
+    }  # fmt: skip
+    starts, ends, lefts, rights, parents, depths, roles, labels, order = columns.values()
+    stack: list[tuple[int, int, int, str | None]] = [(0, n_edus, NO_NODE, None)]
+    while stack:
+        start, end, parent, role = stack.pop()
+        index = len(starts)
+        if parent != NO_NODE:
+            (lefts if start == starts[parent] else rights)[parent] = index
+        for column, value in (
+            (starts, start), (ends, end), (lefts, NO_NODE), (rights, NO_NODE), (parents, parent),
+            (depths, 0 if parent == NO_NODE else depths[parent] + 1), (roles, role),
+        ):  # fmt: skip
+            column.append(value)
+        number = NO_NODE if end - start == 1 else numbered.pop((start, end), None)
+        if number is None:
+            raise RstError(Errors.R004.format(start=start, end=end))
+        order.append(number)
+        if number == NO_NODE:
+            labels.append(None)
+            continue
+        split = splits[number]
+        labels.append(split.label)
+        roles_below = split_label(split.label)[1]
+        stack.append((split.split, end, index, roles_below[1]))
+        stack.append((start, split.split, index, roles_below[0]))
+    if numbered:
+        raise RstError(Errors.R002.format(split=tuple(splits[next(iter(numbered.values()))])))
+    return columns
+
+
+def _checked_split(entry: Sequence[Any]) -> Split:
+    try:
+        start, split, end, label = entry
+        relation, nuclearity = split_label(label)
+        start, split, end = map(whole_number, (start, split, end))
+        checked = Split(start, split, end, join_label(relation, nuclearity))
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, RstError):
+            raise
+        raise RstError(Errors.R011.format(split=entry)) from error
+    if not 0 <= checked.start < checked.split < checked.end:
+        raise RstError(Errors.R011.format(split=tuple(entry)))
+    return checked
+
+
+def _checked_score(score: Sequence[float]) -> Score:
+    try:
+        split, label = score
+        return Score(float(split), float(label))
+    except (TypeError, ValueError) as error:
+        raise RstError(Errors.R012.format(score=score)) from error
+
+
+def _first_repeated(splits: Sequence[Split]) -> Split:
+    seen: set[tuple[int, int]] = set()
+    for split in splits:
+        if (split.start, split.end) in seen:
+            return split
+        seen.add((split.start, split.end))
+    raise AssertionError("no split is repeated")
+
+
+def _as_folded_set(names: str | Collection[str] | None) -> set[str] | None:
+    if names is None:
+        return None
+    return {name.casefold() for name in ([names] if isinstance(names, str) else names)}

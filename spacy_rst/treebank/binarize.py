@@ -1,0 +1,74 @@
+"""Turn a treebank's n-ary tree into the binary tree that parsers learn.
+
+- The nuclei of a multinuclear node become a right-branching chain.
+- Satellites join their nucleus (or the whole group of nuclei) from the nearest to the farthest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..errors import Errors, RstError
+from ..relations import join_label
+from ..tree import RstTree, Split
+from .document import NUCLEUS, NaryChild, NaryNode, TreebankDocument
+
+
+def binarize(document: TreebankDocument) -> RstTree:
+    """Make a document's binary tree, with the treebank's own relations.
+
+    document (TreebankDocument): What a reader yielded.
+    RETURNS (RstTree): The tree over the document's EDUs as strings.
+    """
+    splits = [split for node in document.root.descendants() for split in _split_node(node)]
+    return RstTree.from_splits(splits, document.edus)
+
+
+def _split_node(node: NaryNode) -> Iterator[Split]:
+    """Divide the children of one n-ary node, outermost split last."""
+    children = node.children
+    if not children:
+        return
+    nuclei = [index for index, child in enumerate(children) if child.role == NUCLEUS]
+    if not nuclei:
+        raise RstError(Errors.R112.format(start=node.start, end=node.end))
+    first, last = nuclei[0], nuclei[-1]
+    core = children[first : last + 1]
+    yield from _split_nuclei(core)
+    start, end = core[0].node.start, core[-1].node.end
+    for satellite in _nearest_first(children[:first], children[last + 1 :]):
+        if satellite.node.end == start:
+            split = Split(satellite.node.start, start, end, join_label(satellite.relation, "SN"))
+        else:
+            split = Split(start, end, satellite.node.end, join_label(satellite.relation, "NS"))
+        yield split
+        start, end = split.start, split.end
+
+
+def _split_nuclei(core: Sequence[NaryChild]) -> Iterator[Split]:
+    """Chain nuclei to the right. A split carries the relation of the nucleus it detaches, and a
+    satellite that stands between two nuclei joins the one before it."""
+    end = core[-1].node.end
+    starts = [child.node.start for child in core if child.role == NUCLEUS] + [end]
+    nuclei = [child for child in core if child.role == NUCLEUS]
+    for child, next_start in zip(nuclei, starts[1:], strict=True):
+        if next_start != end:
+            label = join_label(child.relation, "NN")
+            yield Split(child.node.start, next_start, end, label)
+    nucleus = core[0]
+    for child in core[1:]:
+        if child.role == NUCLEUS:
+            nucleus = child
+            continue
+        label = join_label(child.relation, "NS")
+        yield Split(nucleus.node.start, child.node.start, child.node.end, label)
+
+
+def _nearest_first(
+    left: Sequence[NaryChild], right: Sequence[NaryChild]
+) -> Iterator[NaryChild]:
+    """Order satellites from the nucleus outwards, the right one before the left one of a pair."""
+    inner_left = left[::-1]
+    for rank in range(max(len(left), len(right))):
+        yield from right[rank : rank + 1]
+        yield from inner_left[rank : rank + 1]

@@ -1,0 +1,225 @@
+"""Read and write RST-DT's bracket format (`.dis`, `.lisp`).
+
+`( Root (span 1 3) ( Nucleus (leaf 1) (rel2par span) (text _!...._!) ) ... )`: a satellite carries
+its relation, its nucleus says `span`, and coordinate nuclei all carry theirs.
+
+A `.dis` file of RST-DT may have two companions, which hold the text more faithfully: `NAME.edus`
+(one EDU per line) and the raw article. Where they lie beside it, the EDU texts come from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import Errors, RstError
+from .document import NUCLEUS, SATELLITE, NaryChild, NaryNode, TreebankDocument
+from .text import clean_edu_text, ends_paragraph, starts_paragraph
+
+if TYPE_CHECKING:
+    from ..tree import RstNode, RstTree
+
+TEXT_MARK = "_!"
+TOKEN = re.compile(
+    r"\(\s*text\s+_!(?P<text>.*?)_!\s*\)"
+    r"|\(\s*(?P<role>Root|Nucleus|Satellite)\b"
+    r"|\(\s*leaf\s+(?P<leaf>\d+)\s*\)"
+    r"|\(\s*span\s+(?P<first>\d+)\s+(?P<last>\d+)\s*\)"
+    r"|\(\s*rel2par\s+(?P<relation>[^()]+?)\s*\)"
+    r"|(?P<close>\))"
+    r"|(?P<comment>//TT_ERR)"
+    r"|(?P<space>\s+)",
+    re.DOTALL,
+)
+ROLES = {"Nucleus": NUCLEUS, "Satellite": SATELLITE}
+EDUS_SUFFIX = ".edus"
+
+
+@dataclass(slots=True)
+class _Bracket:
+    """A bracket that is still open."""
+
+    role: str
+    position: int
+    leaf: int | None = None
+    span: tuple[int, int] | None = None
+    relation: str = "span"
+    text: str = ""
+    children: list[NaryChild] = field(default_factory=list)
+
+
+def read_dis(path: str | Path) -> TreebankDocument:
+    """Read a `.dis` file, and its `.edus` where there is one.
+
+    path (Union[str, Path]): The file.
+    RETURNS (TreebankDocument): The document; its name is that of the file without endings.
+    RAISES (RstError): If the file is malformed, or the companion does not fit.
+    """
+    path = Path(path)
+    document = parse_dis(_read_text(path), source=str(path))
+    document.name = path.name.split(".")[0]
+    companion = find_edus_file(path)
+    if companion is not None:
+        _take_companion_texts(document, companion)
+    return document
+
+
+def find_edus_file(path: Path) -> Path | None:
+    """Find the file that lists the EDUs of a `.dis` file, one per line.
+
+    path (Path): The `.dis` file, e.g. `wsj_0601.out.dis`.
+    RETURNS (Optional[Path]): E.g. `wsj_0601.out.edus`, if it exists.
+    """
+    for candidate in (path.with_suffix(EDUS_SUFFIX), path.with_suffix(path.suffix + EDUS_SUFFIX)):
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def _read_text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
+def _take_companion_texts(document: TreebankDocument, companion: Path) -> None:
+    lines = [clean_edu_text(line) for line in _read_text(companion).splitlines()]
+    edus = [line for line in lines if line]
+    if len(edus) != len(document.edus):
+        raise RstError(
+            Errors.R126.format(
+                source=document.source,
+                n_edus=len(document.edus),
+                companion=companion,
+                n_lines=len(edus),
+            )
+        )
+    document.edus = edus
+
+
+def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:
+    """Read the content of a `.dis` file.
+
+    content (str): The content.
+    source (str): Where it came from, named in errors.
+    RETURNS (TreebankDocument): The document.
+    RAISES (RstError): If the content is malformed.
+    """
+    texts: dict[int, str] = {}
+    open_brackets: list[_Bracket] = []
+    root: NaryNode | None = None
+    for match in _tokens(content, source):
+        kind = match.lastgroup
+        if kind == "role":
+            if root is not None:
+                raise RstError(Errors.R121.format(source=source, line=_line_of(content, match.start())))
+            open_brackets.append(_Bracket(match["role"], match.start()))
+        elif not open_brackets:
+            raise RstError(Errors.R120.format(source=source, line=_line_of(content, match.start())))
+        elif kind == "close":
+            closed = open_brackets.pop()
+            node = _close(closed, texts, content, source)
+            if open_brackets:
+                child = NaryChild(ROLES.get(closed.role, NUCLEUS), closed.relation, node)
+                open_brackets[-1].children.append(child)
+            else:
+                root = node
+        else:
+            _fill(open_brackets[-1], match)
+    if open_brackets:
+        line = _line_of(content, open_brackets[-1].position)
+        raise RstError(Errors.R122.format(source=source, line=line))
+    if root is None:
+        raise RstError(Errors.R123.format(source=source))
+    raw = [texts[number] for number in sorted(texts)]
+    paragraphs = {i for i, text in enumerate(raw) if starts_paragraph(text)}
+    paragraphs |= {i + 1 for i, text in enumerate(raw[:-1]) if ends_paragraph(text)}
+    return TreebankDocument(
+        edus=[clean_edu_text(text) for text in raw],
+        root=root,
+        source=source,
+        paragraph_starts=sorted(paragraphs),
+    )
+
+
+def _tokens(content: str, source: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while position < len(content):
+        match = TOKEN.match(content, position)
+        if match is None:
+            raise RstError(Errors.R120.format(source=source, line=_line_of(content, position)))
+        if match.lastgroup not in ("space", "comment"):
+            yield match
+        position = match.end()
+
+
+def _fill(bracket: _Bracket, match: re.Match[str]) -> None:
+    if match.lastgroup == "leaf":
+        bracket.leaf = int(match["leaf"])
+    elif match.lastgroup == "last":
+        bracket.span = int(match["first"]), int(match["last"])
+    elif match.lastgroup == "relation":
+        bracket.relation = match["relation"]
+    else:
+        bracket.text = match["text"]
+
+
+def _close(
+    bracket: _Bracket, texts: dict[int, str], content: str, source: str
+) -> NaryNode:
+    """Make the node of a bracket. Its leaves decide what it covers, not the `span` line, which
+    says the same again and is wrong in some files."""
+    if not bracket.children:
+        number = bracket.leaf
+        if number is None and bracket.span is not None and bracket.span[0] == bracket.span[1]:
+            number = bracket.span[0]
+        if number is None or number in texts or number != len(texts) + 1:
+            line = _line_of(content, bracket.position)
+            raise RstError(Errors.R124.format(source=source, line=line))
+        texts[number] = bracket.text
+        return NaryNode(number - 1, number)
+    start, end = bracket.children[0].node.start, bracket.children[-1].node.end
+    if len(bracket.children) == 1:
+        return bracket.children[0].node
+    return NaryNode(start, end, tuple(bracket.children))
+
+
+def _line_of(content: str, position: int) -> int:
+    return content.count("\n", 0, position) + 1
+
+
+def write_dis(tree: RstTree) -> str:
+    """Write a tree in the bracket format.
+
+    tree (RstTree): The tree.
+    RETURNS (str): The brackets. Reading and binarising them gives the same tree; a text mark
+        (`_!`) inside an EDU gets a space in its middle, since the format cannot quote it.
+    """
+    lines: list[str] = []
+    open_nodes: list[RstNode] = []
+    for node in tree.nodes():
+        while open_nodes and open_nodes[-1].end <= node.start:
+            open_nodes.pop()
+            lines.append(_indent(len(open_nodes)) + ")")
+        head = "Root" if node.role is None else {"N": "Nucleus", "S": "Satellite"}[node.role]
+        relation = "" if node.role is None else f" (rel2par {node.relation_to_parent})"
+        indent = _indent(len(open_nodes))
+        if node.is_leaf:
+            text = " ".join(node.text.split()).replace(TEXT_MARK, "_ !")
+            place = f"(leaf {node.end})"
+            lines.append(f"{indent}( {head} {place}{relation} (text _!{text}_!) )")
+        else:
+            lines.append(f"{indent}( {head} (span {node.start + 1} {node.end}){relation}")
+            open_nodes.append(node)
+    lines += [_indent(depth) + ")" for depth in reversed(range(len(open_nodes)))]
+    return "\n".join([*lines, ""])
+
+
+def _indent(depth: int) -> str:
+    # Deep trees would otherwise fill their files with spaces: quadratic in the number of EDUs.
+    return "  " * min(depth, 40)

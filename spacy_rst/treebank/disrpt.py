@@ -1,0 +1,504 @@
+"""Read the shared-task format DISRPT, which gives dependencies between EDUs, and rebuild trees.
+
+A `.rels` file has one row per relation between two units, given as token ranges; the tokens of the
+documents, their sentences and the EDU starts (`Seg=B-seg`) are in the `.conllu` or `.tok` file
+beside it. The format keeps which EDU depends on which, but not the tree. It is rebuilt like this:
+
+- Who is nucleus. The dependent is the satellite, except under the relations in MULTINUCLEAR, whose
+  nuclei all depend on the first of them. The relation is the treebank's own, from `orig_label`.
+- Split units. A unit interrupted by another ("1-5,10-12") stands for several EDUs, of which the
+  second and later ones depend on the first as `same-unit`. A relation with the whole unit is a
+  relation with its first EDU; a range that also occurs on its own is the EDU that its dependents
+  hang on. So what lies between the fragments joins the fragment it depends on.
+- In which order dependents join their head. On each side it can only be the nearest first. Between
+  the two sides the right one comes first, unless it is more than twice as many sentences away as
+  the left one. That puts dependents in the same sentence before all others, the right one first,
+  and lets a far conclusion wait for a close introduction. The rule was chosen on the training part
+  of the German Potsdam Commentary Corpus, which exists both as trees and in this format;
+  benchmarks/rebuilt_trees.py measures it. It uses no labels, so it means the same in every
+  language; a list of relations that join late gained only half a point there.
+- Nuclei under the same relation that follow each other form one n-ary node.
+- Crossing dependencies. A dependent that is not adjacent to what its head covers moves up to the
+  nearest head of that head to which it is. (One EDU in all of the treebanks this was written for.)
+
+Slips in a treebank that can be understood do not cost the document:
+
+- EDUs in no relation (headlines) and all trees but the largest are left out, see `removed`.
+- A unit that begins where no EDU start is marked: the ranges in `.rels` are right, the marks wrong.
+- Several words of a multi-word token marked as EDU starts: a slip of the conversion, by which all
+  further relations count as many EDUs too far and the last EDUs have none. The marks are dropped
+  and the EDUs counted anew.
+
+A multi-word token (Portuguese "da", for "de" and "a") is one word, as it is written, unless an EDU
+starts within it. Where a file gives no `SpaceAfter`, words are set apart by spaces, but not beside
+Chinese or Japanese characters.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Errors, RstError
+from ..relations import normalize_relation
+from .document import NUCLEUS, SATELLITE, EduTokens, NaryChild, NaryNode, TreebankDocument
+
+SAME_UNIT = "same-unit"
+SPAN = "span"
+
+# English labels: as declared in the rs3 files of the Potsdam Commentary Corpus and GUM. Spanish and
+# Basque ones: their translations. All of these have the dependent to the right (but for two rows of
+# the Portuguese CSTNews); antithesis, comparison and restatement occur both ways: satellites.
+MULTINUCLEAR = frozenset(
+    {
+        SAME_UNIT,
+        *("conjunction", "contrast", "disjunction", "joint", "list", "restatement-mn", "sequence"),
+        *("joint-list", "joint-sequence", "joint-disjunction", "joint-other"),
+        *("adversative-contrast", "restatement-repetition"),
+        *("conjunción", "contraste", "disyunción", "lista", "secuencia", "unión"),
+        *("bateratzea", "birformulazioa-nn", "disjuntzioa", "konjuntzioa", "kontrastea"),
+        "sekuentzia",
+    }
+)
+
+TOKEN_SUFFIXES = (".conllu", ".tok")
+NEEDED_COLUMNS = ("doc", "unit1_toks", "unit2_toks", "dir", "orig_label")
+SENTENCE_COLUMNS = ("s1_toks", "s2_toks")
+N_TOKEN_COLUMNS = 10
+EDU_START_MARKS = frozenset({"Seg=B-seg", "BeginSeg=Yes"})
+NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:[_ ]id)?\s*=\s*(.+)")
+TOKEN_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+EMPTY_NODE = re.compile(r"\d+\.\d+")
+UNSPACED_SCRIPT = re.compile("[\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff9f]")
+
+Range = tuple[int, int]
+Unit = tuple[int, ...]  # the EDUs that a unit consists of, in text order
+
+
+class _Word(NamedTuple):
+    """A syntactic word; the first one of a multi-word token knows the token as it is written."""
+
+    form: str
+    space_after: bool
+    starts_edu: bool
+    starts_sentence: bool
+    written: _Written | None = None
+
+
+class _Written(NamedTuple):
+    """A multi-word token as it stands in the text."""
+
+    form: str
+    space_after: bool
+    n_words: int
+
+
+class _Relation(NamedTuple):
+    """A row of a `.rels` file. Ranges are pairs of word indices, the end excluded."""
+
+    line: int
+    dependent: list[Range]
+    head: list[Range]
+    relation: str
+    sentence_starts: list[int]
+
+
+class _Link(NamedTuple):
+    """What an EDU depends on, and how."""
+
+    head: int
+    relation: str
+
+
+def find_token_file(rels_path: str | Path) -> Path:
+    """Find the tokens that belong to a `.rels` file.
+
+    rels_path (Union[str, Path]): The `.rels` file.
+    RETURNS (Path): The `.conllu` file of the same name, or else the `.tok` file.
+    RAISES (RstError): If there is neither.
+    """
+    candidates = [Path(rels_path).with_suffix(suffix) for suffix in TOKEN_SUFFIXES]
+    for path in candidates:
+        if path.is_file():
+            return path
+    names = " nor ".join(path.name for path in candidates)
+    raise RstError(Errors.R140.format(source=rels_path, names=names))
+
+
+def read_disrpt(
+    rels_path: str | Path, tokens_path: str | Path | None = None, *, largest_tree: bool = False
+) -> Iterator[TreebankDocument | RstError]:
+    """Read the documents of a DISRPT file one by one, with rebuilt trees.
+
+    rels_path (Union[str, Path]): The `.rels` file.
+    tokens_path (Optional[Union[str, Path]]): The `.conllu` or `.tok` file; by default the one
+        beside the `.rels` file.
+    largest_tree (bool): Keep the largest tree of a document that holds several, and count the rest
+        as removed. Otherwise such a document is an error.
+    YIELDS (Union[TreebankDocument, RstError]): The documents in the order of the tokens, and an
+        error in place of each document that cannot be read.
+    RAISES (RstError): If a file as a whole cannot be read.
+    """
+    source = Path(rels_path)
+    token_file = find_token_file(source) if tokens_path is None else Path(tokens_path)
+    relations, problems = _read_relations(source)
+    for name, words in _read_words(token_file):
+        rows = relations.pop(name, [])
+        if name in problems:
+            yield problems[name]
+        elif isinstance(words, RstError):
+            yield words
+        else:
+            try:
+                yield _make_document(name, source, words, rows, largest_tree)
+            except RstError as error:
+                yield error
+    for name in relations:
+        missing = RstError(Errors.R148.format(source=source, doc=name, tokens=token_file))
+        yield problems.get(name, missing)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number the lines of a file, reading one at a time."""
+    with path.open(encoding="utf-8-sig") as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                yield number, line.rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise RstError(Errors.R141.format(source=path, error=error)) from error
+
+
+def _read_relations(path: Path) -> tuple[dict[str, list[_Relation]], dict[str, RstError]]:
+    """Read the relations by document, and the first problem of each document that has one."""
+    relations: dict[str, list[_Relation]] = {}
+    problems: dict[str, RstError] = {}
+    lines = _lines(path)
+    columns = next(lines, (1, ""))[1].split("\t")
+    missing = [column for column in NEEDED_COLUMNS if column not in columns]
+    if missing:
+        raise RstError(Errors.R142.format(source=path, columns=", ".join(missing)))
+    for number, line in lines:
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        row = dict(zip(columns, fields, strict=False))
+        name = row.get("doc", "")
+        rows = relations.setdefault(name, [])
+        try:
+            if len(fields) != len(columns):
+                raise RstError(
+                    Errors.R143.format(
+                        source=path, line=number, found=len(fields), expected=len(columns)
+                    )
+                )
+            rows.append(_read_row(row, path, number))
+        except RstError as error:
+            problems.setdefault(name, error)
+    return relations, problems
+
+
+def _read_row(row: dict[str, str], path: Path, number: int) -> _Relation:
+    if row["dir"] not in ("1>2", "1<2"):
+        raise RstError(Errors.R144.format(source=path, line=number, direction=row["dir"]))
+    relation = row["orig_label"].strip()
+    if not relation:
+        raise RstError(Errors.R153.format(source=path, line=number))
+    units = [_parse_ranges(row[column], path, number) for column in ("unit1_toks", "unit2_toks")]
+    dependent, head = units if row["dir"] == "1>2" else reversed(units)
+    sentences = [
+        start
+        for column in SENTENCE_COLUMNS
+        if column in row
+        for start, _ in _parse_ranges(row[column], path, number)
+    ]
+    return _Relation(number, dependent, head, relation, sentences)
+
+
+def _parse_ranges(text: str, path: Path, number: int) -> list[Range]:
+    ranges: list[Range] = []
+    for part in text.split(","):
+        match = TOKEN_RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last:
+            raise RstError(Errors.R145.format(source=path, line=number, tokens=text))
+        ranges.append((first - 1, last))
+    return ranges
+
+
+def _read_words(path: Path) -> Iterator[tuple[str, list[_Word] | RstError]]:
+    """Read the words of one document after the other, or the first problem it has."""
+    name: str | None = None
+    words: list[_Word] = []
+    problem: RstError | None = None
+    written: _Written | None = None
+    starts_sentence = True
+    for number, line in _lines(path):
+        new_document = NEW_DOCUMENT.match(line)
+        if new_document:
+            if name is not None:
+                yield name, problem or words
+            name, words, problem = new_document[1].strip(), [], None
+        if not line.strip() or new_document:
+            starts_sentence, written = True, None
+            continue
+        if line.startswith("#"):
+            continue
+        if name is None:
+            raise RstError(Errors.R147.format(source=path, line=number))
+        fields = line.split("\t")
+        position = TOKEN_RANGE.fullmatch(fields[0])
+        if EMPTY_NODE.fullmatch(fields[0]):
+            continue
+        if position is None or len(fields) != N_TOKEN_COLUMNS:
+            problem = problem or RstError(Errors.R146.format(source=path, line=number, doc=name))
+            continue
+        marks = fields[9].split("|")
+        space_after = "SpaceAfter=No" not in marks
+        if position[2]:
+            n_words = int(position[2]) - int(position[1]) + 1
+            written = _Written(fields[1], space_after, n_words)
+            continue
+        starts_edu = not EDU_START_MARKS.isdisjoint(marks)
+        words.append(_Word(fields[1], space_after, starts_edu, starts_sentence, written))
+        starts_sentence, written = False, None
+    if name is not None:
+        yield name, problem or words
+
+
+def _make_document(
+    name: str, source: Path, words: list[_Word], relations: list[_Relation], largest_tree: bool
+) -> TreebankDocument:
+    if not words:
+        raise RstError(Errors.R155.format(source=source, doc=name))
+    for relation in relations:
+        if max(end for _, end in (*relation.dependent, *relation.head)) > len(words):
+            raise RstError(
+                Errors.R154.format(source=source, line=relation.line, doc=name, n_words=len(words))
+            )
+    starts = _edu_starts(words, relations)
+    links, linked = _link_edus(relations, starts, name, source)
+    if not linked and len(starts) == 1:
+        linked = {0}
+    if not linked:
+        raise RstError(Errors.R152.format(source=source, doc=name, n_edus=len(starts)))
+    starts = _drop_marks_within_tokens(words, starts, linked)
+    kept = _choose_tree(links, linked, name, source, largest_tree)
+    position = {edu: index for index, edu in enumerate(kept)}
+    sentence_starts = _sentence_starts(words, relations)
+    sentence_of_word = list(accumulate(int(i in sentence_starts) for i in range(len(words))))
+    sentences = [sentence_of_word[starts[edu]] for edu in kept]
+    root = _rebuild(
+        {
+            position[edu]: _Link(position[link.head], link.relation)
+            for edu, link in links.items()
+            if edu in position
+        },
+        sentences,
+    )
+    bounds = list(zip(starts, [*starts[1:], len(words)], strict=True))
+    all_tokens = [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
+    return TreebankDocument(
+        edus=[_text(all_tokens[edu]) for edu in kept],
+        root=root,
+        name=name,
+        source=str(source),
+        removed=[_text(tokens) for edu, tokens in enumerate(all_tokens) if edu not in position],
+        tokens=[all_tokens[edu] for edu in kept],
+    )
+
+
+def _edu_starts(words: list[_Word], relations: list[_Relation]) -> list[int]:
+    """Take the marked EDU starts, or the bounds of units where those contradict the marks."""
+    marked = {0, *(index for index, word in enumerate(words) if word.starts_edu)}
+    ranges = {r for relation in relations for r in (*relation.dependent, *relation.head)}
+    unmarked = [(start, end) for start, end in ranges if start not in marked]
+    for start, end in unmarked:
+        marked.difference_update(range(start, end))
+    bounds = {bound for both in ranges for bound in both if bound < len(words)}
+    return sorted(marked | bounds)
+
+
+def _drop_marks_within_tokens(words: list[_Word], starts: list[int], linked: set[int]) -> list[int]:
+    """Undo a slip of the conversion: see the module's description."""
+    marked = set(starts)
+    slips: set[int] = set()
+    for index in starts:
+        written = words[index].written
+        n_words = written.n_words if written else 1
+        marks = marked.intersection(range(index, index + n_words))
+        if len(marks) > 1:
+            slips |= marks
+    cleaned = [start for start in starts if start not in slips]
+    return cleaned if max(linked) < len(cleaned) else starts
+
+
+def _link_edus(
+    relations: list[_Relation], starts: list[int], name: str, source: Path
+) -> tuple[dict[int, _Link], set[int]]:
+    """Turn relations between units into links between EDUs.
+
+    RETURNS: The link of each dependent EDU, and all EDUs that occur in relations.
+    """
+    units = [(_edus_of(row.dependent, starts), _edus_of(row.head, starts)) for row in relations]
+    fragments = _link_fragments({unit for pair in units for unit in pair})
+    links: dict[int, _Link] = {}
+    for row, (dependent, head) in zip(relations, units, strict=True):
+        edu = _first_fragment(dependent[0], fragments)
+        if edu in links:
+            raise RstError(Errors.R149.format(source=source, line=row.line, doc=name))
+        links[edu] = _Link(head[0], row.relation)
+    links |= {edu: _Link(head, SAME_UNIT) for edu, head in fragments.items()}
+    return links, {edu for pair in units for unit in pair for edu in unit}
+
+
+def _edus_of(ranges: list[Range], starts: list[int]) -> Unit:
+    edus: set[int] = set()
+    for start, end in ranges:
+        edus.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
+    return tuple(sorted(edus))
+
+
+def _link_fragments(units: set[Unit]) -> dict[int, int]:
+    """Link the later EDUs of each unit to its first one; units that overlap become one."""
+    heads: dict[int, int] = {}
+    for first, *others in sorted(units):
+        for edu in others:
+            one, other = _first_fragment(edu, heads), _first_fragment(first, heads)
+            if edu not in heads:
+                heads[edu] = first
+            elif one != other:
+                heads[max(one, other)] = min(one, other)
+    return heads
+
+
+def _first_fragment(edu: int, heads: dict[int, int]) -> int:
+    while edu in heads:
+        edu = heads[edu]
+    return edu
+
+
+def _choose_tree(
+    links: dict[int, _Link], linked: set[int], name: str, source: Path, largest_tree: bool
+) -> list[int]:
+    """Find the EDUs of the only or largest tree, in text order."""
+    dependents = _dependents(links)
+    trees: list[list[int]] = []
+    for root in sorted(linked - links.keys()):
+        tree = [root]
+        for edu in tree:  # the list grows while it is gone through
+            tree.extend(dependents.get(edu, ()))
+        trees.append(sorted(tree))
+    outside = linked.difference(*trees)
+    if outside:
+        raise RstError(Errors.R150.format(source=source, doc=name, edu=min(outside) + 1))
+    if len(trees) > 1 and not largest_tree:
+        sizes = " and ".join(str(len(tree)) for tree in trees)
+        raise RstError(Errors.R151.format(source=source, doc=name, sizes=sizes))
+    return max(trees, key=len)
+
+
+def _dependents(links: dict[int, _Link]) -> dict[int, list[int]]:
+    dependents: dict[int, list[int]] = {}
+    for edu, link in links.items():
+        dependents.setdefault(link.head, []).append(edu)
+    return dependents
+
+
+def _rebuild(links: dict[int, _Link], sentences: list[int]) -> NaryNode:
+    """Build the tree over all EDUs; `sentences` has the number of the sentence of each."""
+    dependents = _dependents(links)
+    heads_first = [edu for edu in range(len(sentences)) if edu not in links]
+    for edu in heads_first:  # the list grows while it is gone through
+        heads_first.extend(dependents.get(edu, ()))
+    nodes: dict[int, NaryNode] = {}
+    for head in reversed(heads_first):
+        node = NaryNode(head, head + 1)
+        left, right, crossing = _adjacent(head, dependents.pop(head, []), nodes)
+        if crossing:
+            dependents[links[head].head].extend(crossing)
+        while left or right:
+            if right and not (left and _left_joins_first(left[-1], head, right[-1], sentences)):
+                relation = links[right[-1]].relation
+                joining = [right.pop()]
+                while right and links[right[-1]].relation == relation and _has_nuclei(relation):
+                    joining.append(right.pop())
+            else:
+                relation = links[left[-1]].relation
+                joining = [left.pop()]
+            node = _join(node, [nodes.pop(edu) for edu in joining], relation)
+        nodes[head] = node
+    return nodes[heads_first[0]]
+
+
+def _adjacent(
+    head: int, dependents: list[int], nodes: dict[int, NaryNode]
+) -> tuple[list[int], list[int], list[int]]:
+    """Sort dependents into those left and right of the head, the nearest last, and those that
+    something else separates from it."""
+    left: list[int] = []
+    right: list[int] = []
+    crossing: list[int] = []
+    start, end = head, head + 1
+    for edu in sorted(dependents, key=lambda edu: abs(edu - head)):
+        node = nodes[edu]
+        if node.end == start:
+            left.append(edu)
+            start = node.start
+        elif node.start == end:
+            right.append(edu)
+            end = node.end
+        else:
+            crossing.append(edu)
+    return left[::-1], right[::-1], crossing
+
+
+def _left_joins_first(left: int, head: int, right: int, sentences: list[int]) -> bool:
+    return 2 * (sentences[head] - sentences[left]) < sentences[right] - sentences[head]
+
+
+def _has_nuclei(relation: str) -> bool:
+    return normalize_relation(relation) in MULTINUCLEAR
+
+
+def _join(node: NaryNode, others: list[NaryNode], relation: str) -> NaryNode:
+    if _has_nuclei(relation):
+        children = [NaryChild(NUCLEUS, relation, child) for child in (node, *others)]
+    else:
+        children = [NaryChild(NUCLEUS, SPAN, node)]
+        children += [NaryChild(SATELLITE, relation, other) for other in others]
+    children.sort(key=lambda child: child.node.start)
+    return NaryNode(children[0].node.start, children[-1].node.end, tuple(children))
+
+
+def _sentence_starts(words: list[_Word], relations: list[_Relation]) -> set[int]:
+    """Find the words that begin a sentence: `.tok` files do not say, but `.rels` files do."""
+    starts = {index for index, word in enumerate(words) if word.starts_sentence}
+    if len(starts) == 1:
+        starts.update(start for relation in relations for start in relation.sentence_starts)
+    return starts
+
+
+def _edu_tokens(words: list[_Word], start: int, end: int, sentence_starts: set[int]) -> EduTokens:
+    tokens = EduTokens([], [], [])
+    index = start
+    while index < end:
+        form, space_after, n_words = words[index].form, words[index].space_after, 1
+        written = words[index].written
+        if written and index + written.n_words <= end:
+            form, space_after, n_words = written
+        tokens.words.append(form)
+        tokens.sentence_starts.append(index in sentence_starts)
+        index += n_words
+        next_form = words[index].form if index < len(words) else ""
+        unspaced = UNSPACED_SCRIPT.search(form[-1:] + next_form[:1])
+        tokens.spaces.append(space_after and not unspaced)
+    return tokens
+
+
+def _text(tokens: EduTokens) -> str:
+    pairs = zip(tokens.words, tokens.spaces, strict=True)
+    return "".join(word + " " * space for word, space in pairs).strip()

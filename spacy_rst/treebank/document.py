@@ -1,0 +1,79 @@
+"""What every treebank reader yields: the EDUs of a document and its own n-ary tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+NUCLEUS = "N"
+SATELLITE = "S"
+
+
+@dataclass(frozen=True, slots=True)
+class NaryChild:
+    """A child of an n-ary node.
+
+    role (str): "N" or "S".
+    relation (str): The treebank's own label. Ignored for the single nucleus of satellites.
+    node (NaryNode): The child itself.
+    """
+
+    role: str
+    relation: str
+    node: NaryNode
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NaryNode:
+    """A node over the EDUs `start:end`: a leaf, or nuclei and satellites in text order.
+
+    A node may hold several nuclei and several satellites at once; `binarize` puts them in order.
+    """
+
+    start: int
+    end: int
+    children: tuple[NaryChild, ...] = ()
+
+    def descendants(self) -> Iterator[NaryNode]:
+        """YIELDS (NaryNode): This node and all nodes below it, each before its children."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(child.node for child in reversed(node.children))
+
+
+@dataclass(slots=True)
+class EduTokens:
+    """The tokens of one EDU, where the treebank gives them.
+
+    words (List[str]): The tokens.
+    spaces (List[bool]): Whether a space follows each.
+    sentence_starts (List[bool]): Whether each begins a sentence.
+    """
+
+    words: list[str]
+    spaces: list[bool]
+    sentence_starts: list[bool]
+
+
+@dataclass(slots=True)
+class TreebankDocument:
+    """One document of a treebank.
+
+    edus (List[str]): The text of each EDU in text order, without padding.
+    root (NaryNode): The tree over them.
+    name (str): The document's name, as the splits file knows it.
+    source (str): The file it was read from.
+    removed (List[str]): Texts of units that were not linked to the tree.
+    tokens (Optional[List[EduTokens]]): The tokens of each EDU, where the treebank gives them.
+    paragraph_starts (List[int]): EDUs that begin a paragraph, where the treebank marks them.
+    """
+
+    edus: list[str]
+    root: NaryNode
+    name: str = ""
+    source: str = ""
+    removed: list[str] = field(default_factory=list)
+    tokens: list[EduTokens] | None = None
+    paragraph_starts: list[int] = field(default_factory=list)

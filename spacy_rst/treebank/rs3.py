@@ -1,0 +1,308 @@
+"""Read and write rs3 and rs4, the XML formats of RSTTool and rstWeb.
+
+A `segment` is an EDU, a `group` a span over several. What a node is to its parent follows from
+the parent's type and from how the header declares the relation:
+
+- `relname="span"`: the nucleus of a span group;
+- under a multinuclear group, a relation that the header declares multinuclear (or declares both
+  ways, or not at all): one of the group's nuclei; one declared only as `rst`: a satellite of the
+  whole group;
+- a relation declared only as multinuclear on a segment or span group: a further nucleus beside it;
+- anything else: a satellite of the parent.
+
+Segments stand in the order of the file; their ids mean nothing. rs4's signals and secondary edges
+are not part of the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, ParseError
+from xml.sax.saxutils import escape, quoteattr
+
+import defusedxml
+import defusedxml.ElementTree
+
+from ..errors import Errors, RstError
+from .document import NUCLEUS, SATELLITE, NaryChild, NaryNode, TreebankDocument
+from .text import clean_edu_text, starts_paragraph
+
+if TYPE_CHECKING:
+    from ..tree import RstNode, RstTree
+
+SPAN = "span"
+MULTINUC = "multinuc"
+UNNAMED_RELATION = "joint"  # two nuclei that a file joins without naming a relation
+ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(slots=True)
+class _Rs3Node:
+    """A segment or group, with the links that point to it sorted by what they mean."""
+
+    id: str
+    type: str
+    parent: str | None
+    relation: str
+    text: str = ""
+    nuclei: list[tuple[str, _Rs3Node]] = field(default_factory=list)
+    satellites: list[tuple[str, _Rs3Node]] = field(default_factory=list)
+    built: NaryNode | None = None
+
+    @property
+    def is_segment(self) -> bool:
+        return self.type == "segment"
+
+
+def read_rs3(path: str | Path, *, largest_tree: bool = False) -> TreebankDocument:
+    """Read an rs3 or rs4 file.
+
+    path (Union[str, Path]): The file.
+    largest_tree (bool): Keep the largest tree of a file that holds several, instead of refusing it.
+    RETURNS (TreebankDocument): The document, with the file's stem as its name.
+    RAISES (RstError): If the file is malformed.
+    """
+    path = Path(path)
+    document = parse_rs3(path.read_bytes(), source=str(path), largest_tree=largest_tree)
+    document.name = path.stem
+    return document
+
+
+def parse_rs3(
+    content: str | bytes, *, source: str = "the input", largest_tree: bool = False
+) -> TreebankDocument:
+    """Read the content of an rs3 or rs4 file.
+
+    content (Union[str, bytes]): The content.
+    source (str): Where it came from, named in errors.
+    largest_tree (bool): Keep the largest tree of a file that holds several, instead of refusing it.
+    RETURNS (TreebankDocument): The document.
+    RAISES (RstError): If the content is malformed.
+    """
+    xml = _parse_xml(content, source)
+    nodes = _read_nodes(xml, source)
+    _link(nodes, _declared_types(xml), source)
+    ordered = _children_first(nodes, source)
+    segments = [node for node in nodes.values() if node.is_segment]
+    root = _choose_root(nodes, segments, source, largest_tree)
+    linked = [node for node in _reachable(root) if node.is_segment and node.text.strip()]
+    linked_ids = {node.id for node in linked}
+    kept = [segment for segment in segments if segment.id in linked_ids]
+    position = {segment.id: index for index, segment in enumerate(kept)}
+    for node in ordered:
+        node.built = _build(node, position, source)
+    if root.built is None:
+        raise RstError(Errors.R104.format(source=source))
+    return TreebankDocument(
+        edus=[clean_edu_text(segment.text) for segment in kept],
+        root=root.built,
+        source=source,
+        removed=[clean_edu_text(s.text) for s in segments if s.id not in linked_ids],
+        paragraph_starts=[i for i, s in enumerate(kept) if starts_paragraph(s.text)],
+    )
+
+
+def _parse_xml(content: str | bytes, source: str) -> Element:
+    if isinstance(content, str):
+        content = content.encode("utf8", errors="replace")
+        declaration = re.match(rb"\s*<\?xml[^>]*\?>", content)
+        content = content[declaration.end() :] if declaration else content
+    try:
+        return defusedxml.ElementTree.fromstring(content)
+    except defusedxml.DefusedXmlException as error:
+        raise RstError(Errors.R103.format(source=source)) from error
+    except (ParseError, LookupError, ValueError) as error:
+        raise RstError(Errors.R102.format(source=source, error=error)) from error
+
+
+def _declared_types(xml: Element) -> dict[str, set[str]]:
+    types: dict[str, set[str]] = {}
+    for relation in xml.iterfind("header/relations/rel"):
+        types.setdefault(relation.get("name", ""), set()).add(relation.get("type", ""))
+    return types
+
+
+def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
+    nodes: dict[str, _Rs3Node] = {}
+    for element in xml.iterfind("body/*"):
+        if element.tag not in ("segment", "group"):
+            continue
+        node_id = element.get("id")
+        if node_id is None or node_id in nodes:
+            raise RstError(Errors.R105.format(source=source, node=node_id))
+        nodes[node_id] = _Rs3Node(
+            id=node_id,
+            type="segment" if element.tag == "segment" else element.get("type", SPAN),
+            parent=element.get("parent") or None,
+            relation=(element.get("relname") or SPAN).strip(),
+            text="".join(element.itertext()) if element.tag == "segment" else "",
+        )
+    if not any(node.text.strip() for node in nodes.values()):
+        raise RstError(Errors.R104.format(source=source))
+    return nodes
+
+
+def _link(nodes: dict[str, _Rs3Node], declared: dict[str, set[str]], source: str) -> None:
+    for node in nodes.values():
+        if node.parent is None:
+            continue
+        parent = nodes.get(node.parent)
+        if parent is None:
+            raise RstError(Errors.R106.format(source=source, node=node.id, parent=node.parent))
+        types = declared.get(node.relation, set())
+        if node.relation.lower() == SPAN:
+            is_nucleus = True
+        elif parent.type == MULTINUC:
+            is_nucleus = MULTINUC in types or not types
+        else:
+            is_nucleus = types == {MULTINUC}
+        (parent.nuclei if is_nucleus else parent.satellites).append((node.relation, node))
+
+
+def _children_first(nodes: dict[str, _Rs3Node], source: str) -> list[_Rs3Node]:
+    """Order all nodes so that each comes after everything attached to it."""
+    waiting = {node.id: len(node.nuclei) + len(node.satellites) for node in nodes.values()}
+    ready = [node for node in nodes.values() if not waiting[node.id]]
+    ordered: list[_Rs3Node] = []
+    while ready:
+        node = ready.pop()
+        ordered.append(node)
+        if node.parent is not None:
+            waiting[node.parent] -= 1
+            if not waiting[node.parent]:
+                ready.append(nodes[node.parent])
+    if len(ordered) < len(nodes):
+        done = {node.id for node in ordered}
+        on_cycle = next(node_id for node_id in nodes if node_id not in done)
+        raise RstError(Errors.R107.format(source=source, node=on_cycle))
+    return ordered
+
+
+def _reachable(root: _Rs3Node) -> Iterator[_Rs3Node]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(child for _, child in (*node.nuclei, *node.satellites))
+
+
+def _choose_root(
+    nodes: dict[str, _Rs3Node], segments: list[_Rs3Node], source: str, largest_tree: bool
+) -> _Rs3Node:
+    """Take the one tree of the file; segments that stand alone beside it are left out."""
+    roots = [node for node in nodes.values() if node.parent is None]
+    sizes = {r.id: sum(node.is_segment for node in _reachable(r)) for r in roots}
+    roots = [root for root in roots if sizes[root.id]]
+    largest = max(roots, key=lambda root: sizes[root.id])
+    trees = [root for root in roots if sizes[root.id] > 1]
+    if len(trees) > 1 and not largest_tree:
+        names = " and ".join(f"{tree.id} ({sizes[tree.id]} segments)" for tree in trees)
+        raise RstError(Errors.R108.format(source=source, roots=names))
+    if not trees and len(segments) > 1:
+        raise RstError(Errors.R109.format(source=source, n_segments=len(segments)))
+    return largest
+
+
+def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | None:
+    """Make the n-ary node of a segment or group whose attached nodes are built already."""
+    children = [
+        NaryChild(role, relation, child.built)
+        for role, links in ((NUCLEUS, node.nuclei), (SATELLITE, node.satellites))
+        for relation, child in links
+        if child.built is not None
+    ]
+    if node.id in position:
+        leaf = NaryNode(position[node.id], position[node.id] + 1)
+        children.append(NaryChild(NUCLEUS, SPAN, leaf))
+    if not children:
+        return None
+    if len(children) == 1:
+        return children[0].node
+    children.sort(key=lambda child: child.node.start)
+    for left, right in zip(children, children[1:], strict=False):
+        if left.node.end != right.node.start:
+            raise RstError(Errors.R110.format(source=source, node=node.id))
+    if not any(child.role == NUCLEUS for child in children):
+        raise RstError(Errors.R111.format(source=source, node=node.id))
+    return NaryNode(
+        children[0].node.start, children[-1].node.end, tuple(_name_nuclei(children))
+    )
+
+
+def _name_nuclei(children: list[NaryChild]) -> Iterator[NaryChild]:
+    """Give nuclei without a relation of their own the one that the other nuclei carry."""
+    named = Counter(c.relation for c in children if c.role == NUCLEUS and c.relation != SPAN)
+    n_nuclei = sum(child.role == NUCLEUS for child in children)
+    common = named.most_common(1)[0][0] if named else UNNAMED_RELATION
+    for child in children:
+        if n_nuclei > 1 and child.role == NUCLEUS and child.relation == SPAN:
+            yield NaryChild(NUCLEUS, common, child.node)
+        else:
+            yield child
+
+
+def write_rs3(tree: RstTree) -> str:
+    """Write a tree as rs3.
+
+    tree (RstTree): The tree.
+    RETURNS (str): The XML. Reading and binarising it gives the same tree.
+    """
+    from ..tree import edu_text
+
+    multinuclear = sorted({node.relation or "" for node in tree.find(nuclearity="NN")})
+    mononuclear = sorted({node.relation or "" for node in tree.find(nuclearity=("NS", "SN"))})
+    ambiguous = set(multinuclear) & set(mononuclear)
+    lines = ["<rst>", "  <header>", "    <relations>"]
+    for names, kind in ((mononuclear, "rst"), (multinuclear, MULTINUC)):
+        lines += [f"      <rel name={_quoted(name)} type={_quoted(kind)} />" for name in names]
+    lines += ["    </relations>", "  </header>", "  <body>"]
+    ids = {node.index: number for number, node in enumerate(tree.leaves(), start=1)}
+    ids |= {n.index: i for i, n in enumerate((n for n in tree if not n.is_leaf), len(tree) + 1)}
+    wrappers = _wrapped_nuclei(tree, ambiguous, first_id=2 * len(tree))
+    groups: list[str] = []
+    for node in tree.nodes():
+        link = _link_attributes(node, ids, wrappers)
+        if node.is_leaf:
+            text = ILLEGAL_IN_XML.sub("\ufffd", edu_text(tree.edus[node.start]))
+            lines.append(f'    <segment id="{ids[node.index]}"{link}>{escape(text)}</segment>')
+            continue
+        kind = MULTINUC if node.nuclearity == "NN" else SPAN
+        if node.index in wrappers:
+            wrapper = wrappers[node.index]
+            groups.append(f'    <group id="{wrapper}" type="{SPAN}"{link} />')
+            link = f' parent="{wrapper}" relname="{SPAN}"'
+        groups.append(f'    <group id="{ids[node.index]}" type="{kind}"{link} />')
+    return "\n".join([*lines, *groups, "  </body>", "</rst>", ""])
+
+
+def _wrapped_nuclei(tree: RstTree, ambiguous: set[str], first_id: int) -> dict[int, int]:
+    """Find the multinuclear nuclei that need a span group around them, because the relation of
+    their satellite is also used as a multinuclear one and would be read as a further nucleus."""
+    nuclei = [
+        child.index
+        for node in tree.find(relation=ambiguous, nuclearity=("NS", "SN"))
+        for child in node.children
+        if child.role == "N" and child.nuclearity == "NN"
+    ]
+    return {index: number for number, index in enumerate(nuclei, start=first_id)}
+
+
+def _link_attributes(node: RstNode, ids: dict[int, int], wrappers: dict[int, int]) -> str:
+    parent = node.parent
+    if parent is None:
+        return ""
+    relation = node.relation_to_parent or ""
+    target = ids[parent.index]
+    if node.role == "S":
+        nucleus = next(child.index for child in parent.children if child.role == "N")
+        target = wrappers.get(nucleus, ids[nucleus])
+    return f' parent="{target}" relname={_quoted(relation)}'
+
+
+def _quoted(value: str) -> str:
+    return quoteattr(ILLEGAL_IN_XML.sub("\ufffd", value))

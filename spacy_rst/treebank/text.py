@@ -1,0 +1,53 @@
+"""Clean the text of EDUs as treebanks write them."""
+
+from __future__ import annotations
+
+import re
+
+PARAGRAPH_MARK = "<P>"  # RST-DT puts it at the end of a paragraph, RRT at the start of one
+LAYOUT_MARKS = re.compile(r"<P>|(?:^|(?<=\s))#{4,}(?=\s|$)")  # RRT: a line of hashes is a rule
+SENTENCE_MARKS = ".,;:!?\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff1f\u060c\u061b\u061f"
+PUNCTUATION_APART = re.compile(rf"(?<=\s)[{SENTENCE_MARKS}](?=\s|$)")
+PUNCTUATION_ATTACHED = re.compile(rf"(?<=\w)[{SENTENCE_MARKS}](?=\s|$)")
+BLANKED_WORDS = re.compile(r"[_\W]*_[_\W]*")
+
+
+def clean_edu_text(text: str) -> str:
+    """Take layout marks and padding out of an EDU's text.
+
+    text (str): The text as it stands in a file.
+    RETURNS (str): The text on one line with single spaces.
+    """
+    return " ".join(LAYOUT_MARKS.sub(" ", text).split())
+
+
+def starts_paragraph(text: str) -> bool:
+    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark."""
+    return text.lstrip().startswith(PARAGRAPH_MARK)
+
+
+def ends_paragraph(text: str) -> bool:
+    """RETURNS (bool): Whether a raw EDU text ends with a paragraph mark."""
+    return text.rstrip().endswith(PARAGRAPH_MARK)
+
+
+def is_blanked(edus: list[str]) -> bool:
+    """Tell whether the words of a document were blanked with underscores, as GUM's reddit texts
+    are for legal reasons.
+
+    edus (List[str]): The texts of all EDUs.
+    RETURNS (bool): Whether most EDUs have no letter or digit but underscores.
+    """
+    blanked = sum(BLANKED_WORDS.fullmatch(edu) is not None for edu in edus)
+    return bool(edus) and blanked > len(edus) / 2
+
+
+def is_space_tokenized(edus: list[str]) -> bool:
+    """Tell whether a document's text has spaces between all tokens, punctuation too.
+
+    edus (List[str]): The texts of all EDUs.
+    RETURNS (bool): Whether most punctuation marks have a space before them.
+    """
+    text = " ".join(edus)
+    apart, attached = len(PUNCTUATION_APART.findall(text)), len(PUNCTUATION_ATTACHED.findall(text))
+    return apart > attached

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+import spacy_rst.cli  # noqa: F401  (registers the commands)
+from spacy_rst import RstTree
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
+FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
+
+
+@pytest.fixture
+def run():
+    def invoke(*arguments: object, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["rst", *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return invoke
+
+
+@pytest.mark.parametrize("command", ["convert", "export", "prepare", "show", "split"])
+def test_help_shows_an_example(run, command):
+    assert f"python -m spacy rst {command}" in run(command, "--help").replace("\n", " ")
+
+
+def test_convert_reports_and_export_gives_the_trees_back(run, tmp_path):
+    corpus = tmp_path / "de.spacy"
+    output = run("convert", SAMPLE / "de", corpus, "--lang", "de", "--labels", "original")
+    assert "Units removed" in output and "Wrote" in output
+    for file_format, read in (("rs3", RstTree.from_rs3), ("dis", RstTree.from_dis)):
+        folder = tmp_path / file_format
+        run("export", corpus, folder, "--format", file_format)
+        for path in sorted((SAMPLE / "de").glob("*.rs3")):
+            expected = RstTree.from_rs3(path.read_text(encoding="utf8"))
+            written = (folder / f"{path.stem}.{file_format}").read_text(encoding="utf8")
+            assert read(written) == expected
+    run("export", corpus, tmp_path / "json", "--format", "json")
+    data = json.loads((tmp_path / "json" / "library_hours.json").read_text(encoding="utf8"))
+    assert RstTree.from_dict(data).splits
+    assert len(data["edu_chars"]) == len(data["edus"])
+
+
+def test_convert_takes_one_split(run, tmp_path):
+    table = SAMPLE / "splits.tsv"
+    output = run(
+        "convert", SAMPLE / "en", tmp_path / "dev.spacy", "--treebank", "sample.en", "--lang", "en",
+        "--splits", table, "--split", "dev",
+    )  # fmt: skip
+    assert "Documents converted" in output
+    run("export", tmp_path / "dev.spacy", tmp_path / "dev")
+    assert [path.stem for path in (tmp_path / "dev").iterdir()] == ["harbour_ferry"]
+
+
+def test_prepare_writes_one_file_per_treebank_and_split(run, tmp_path):
+    output = run("prepare", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "sample.*")
+    assert "sample.eu" in output
+    written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.spacy"))
+    languages = ("de", "en", "es", "eu", "nl", "pt")
+    assert written == [
+        f"{split}/sample.{lang}.spacy" for split in ("dev", "test", "train") for lang in languages
+    ]
+
+
+def test_prepare_says_when_nothing_is_there(run, tmp_path):
+    output = run("prepare", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "x.*", code=1)
+    assert "R139" in output
+
+
+def test_show_draws_a_tree(run, tmp_path):
+    output = run("show", FERRY, "--classes")
+    assert "harbour_ferry" in output
+    tree = RstTree.from_rs3(FERRY.read_text(encoding="utf8"))
+    assert output.count("\n") >= 2 * len(tree) - 1
+    run("show", FERRY, "--style", "svg", "--output", tmp_path / "tree.svg")
+    assert (tmp_path / "tree.svg").read_text(encoding="utf8").startswith("<svg")
+
+
+def test_split_draws_the_same_table_again(run, tmp_path):
+    for name in ("one.tsv", "two.tsv"):
+        run("split", SAMPLE, tmp_path / name, "--treebank", "sample", "--seed", 3)
+    first = (tmp_path / "one.tsv").read_text(encoding="utf8")
+    assert first == (tmp_path / "two.tsv").read_text(encoding="utf8")
+    assert first.startswith("treebank\tdoc\tsplit\tsource\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("convert", "nowhere", "out.spacy"), "R131"),
+        (("convert", FERRY, "out.spacy", "--split", "dev"), "R137"),
+        (("export", FERRY, "folder"), "R501"),
+        (("export", "nowhere.spacy", "folder"), "nowhere.spacy"),
+    ],
+)
+def test_problems_end_with_a_message_and_exit_code_1(run, arguments, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output = run(*arguments, code=1)
+    assert expected in output
+    assert "Traceback" not in output
+
+
+def test_export_never_leaves_its_folder(tmp_path):
+    from spacy_rst.cli.export import safe_name
+
+    assert safe_name("../../etc/passwd") == "_.._etc_passwd"
+    assert safe_name("...") == "document"
+    assert safe_name("D1_C13_Folha_07-08-2010") == "D1_C13_Folha_07-08-2010"

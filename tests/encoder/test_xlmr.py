@@ -1,0 +1,690 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import registry
+from spacy.vocab import Vocab
+from thinc.api import Adam, PyTorchGradScaler, set_gpu_allocator
+
+from spacy_rst.encoder.xlmr import PieceTokenizer, XlmrEncoder, XlmrModel, XlmrShim
+from spacy_rst.errors import RstError
+from tests.tiny_models import SENTENCES, build_tiny_xlmr
+
+MULTILINGUAL = " ".join(SENTENCES)
+ODD_TEXTS = {
+    "whitespace": "  The dog \n\n sleeps .\t\n  It rains. \n",
+    "emoji": "The dog 😀 sleeps 👩‍👩‍👧👍🏽 in 🇪🇺 .",
+    "right to left": "سگ در باغ می‌خوابد، هرچند باران می‌بارد.",
+    "unspaced": "狗在花园里睡觉，虽然下着雨。",
+    "dropped characters": "a \u200b \ufeff dog \u200d \x00 \u00ad rains",
+    "only whitespace": " \n\n\t ",
+    "only dropped characters": "\u200b",
+    "composed": "e\u0301te\u0301 ﬁne ½ x² Å",
+}
+SPECIAL_PIECES = "<s> dog <pad> rains </s> <mask> <unk> garden"
+LISTENERS = {
+    "transformer": {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "grad_factor": 1.0,
+        "pooling": {"@layers": "reduce_mean.v1"},
+    },
+    "tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 16},
+}
+ARCHITECTURES = {"transformer": "spacy_rst.XlmrModel.v1", "tok2vec": "spacy_rst.XlmrEncoder.v1"}
+
+
+def make_encoder(name, **settings):
+    model = XlmrEncoder(name, **settings)
+    model.initialize()
+    return model
+
+
+def shim_of(nlp, route) -> XlmrShim:
+    return next(
+        shim
+        for node in nlp.get_pipe(route).model.walk()
+        for shim in node.shims
+        if isinstance(shim, XlmrShim)
+    )
+
+
+def make_pipeline(name, route="transformer", taggers=("tagger",), **settings):
+    nlp = spacy.blank("xx")
+    model = {"@architectures": ARCHITECTURES[route], "name": name, **settings}
+    nlp.add_pipe(route, config={"model": model})
+    for tagger in taggers:
+        model = {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENERS[route]}
+        nlp.add_pipe("tagger", name=tagger, config={"model": model})
+    return nlp
+
+
+def make_examples(nlp, texts=SENTENCES):
+    docs = [nlp.make_doc(text) for text in texts]
+    return [
+        Example.from_dict(doc, {"tags": ["long" if len(t) > 3 else "short" for t in doc]})
+        for doc in docs
+    ]
+
+
+def train_step(nlp, optimizer) -> dict[str, float]:
+    """A step as `spacy train` makes it: weights change after all components have learned."""
+    losses = nlp.update(make_examples(nlp), sgd=False)
+    for _, component in nlp.pipeline:
+        if hasattr(component, "finish_update"):
+            component.finish_update(optimizer)
+    return losses
+
+
+def words_with_pieces(encoder, n_pieces: int) -> Doc:
+    """A document of exactly `n_pieces` word pieces."""
+    tokenizer = encoder.shims[0].tokenizer
+    words = [word for word in MULTILINGUAL.split() for _ in range(1)]
+    sizes = [len(tokenizer.encode(word)[0]) for word in words]
+    (filler,) = (word for word in ["."] if len(tokenizer.encode(word)[0]) == 2)
+    chosen: list[str] = []
+    left = n_pieces
+    while left >= max(sizes) + 2:
+        word = len(chosen) % len(words)
+        chosen.append(words[word])
+        left -= sizes[word]
+    chosen.extend([filler] * (left // 2))
+    if left % 2:
+        chosen.append("t" if not chosen else "")
+        chosen[-1] = one_piece_word(tokenizer)
+    doc = Doc(Vocab(), words=chosen)
+    assert len(tokenizer.encode(doc.text)[0]) == n_pieces
+    return doc
+
+
+def one_piece_word(tokenizer) -> str:
+    return next(
+        piece[1:]
+        for piece in sorted(tokenizer.backend.get_vocab())
+        if piece.startswith("▁") and len(piece) > 1 and len(tokenizer.encode(piece[1:])[0]) == 1
+    )
+
+
+def reference_vectors(name, doc, window, stride):
+    """The same vectors the slow way: each window by itself, every step written out."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    transformer = AutoModel.from_pretrained(name, add_pooling_layer=False).eval()
+    encoded = tokenizer(
+        doc.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+    )
+    ids, spans = encoded["input_ids"], encoded["offset_mapping"]
+    owned: list[list[int]] = [[] for _ in doc]
+    waiting: list[int] = []
+    for piece, (start, end) in enumerate(spans):
+        owners = [
+            t.i
+            for t in doc
+            if not t.text.isspace() and start < t.idx + len(t) and t.idx < max(end, start + 1)
+        ]
+        if owners:
+            owned[owners[0]].extend(waiting)
+            waiting = []
+        else:
+            waiting.append(piece)
+        for owner in owners:
+            owned[owner].append(piece)
+    with_pieces = [token for token in doc if owned[token.i]]
+    if waiting and with_pieces:
+        owned[with_pieces[-1].i].extend(waiting)
+    copies: list[list[np.ndarray]] = [[] for _ in doc]
+
+    def run(pieces):
+        inputs = [tokenizer.cls_token_id, *(ids[p] for p in pieces), tokenizer.sep_token_id]
+        with torch.no_grad():
+            return transformer(torch.tensor([inputs])).last_hidden_state[0].numpy()
+
+    first = 0
+    while first < len(with_pieces):
+        start = owned[with_pieces[first].i][0]
+        inside = [t for t in with_pieces[first:] if owned[t.i][-1] < start + window]
+        hidden = run(range(start, owned[inside[-1].i][-1] + 1))
+        for token in inside:
+            copies[token.i].extend(hidden[piece - start + 1] for piece in owned[token.i])
+        if inside[-1] is with_pieces[-1] or inside[-1].i == with_pieces[-1].i:
+            break
+        after = first + len(inside)
+        while first < after and owned[with_pieces[first].i][0] < start + stride:
+            first += 1
+    if not with_pieces:
+        copies[0].append(run([])[0])
+    vectors: list[np.ndarray | None] = [np.mean(c, axis=0) if c else None for c in copies]
+    following = next(vector for vector in vectors if vector is not None)
+    for i, vector in enumerate(vectors):
+        if vector is None:
+            vectors[i] = vectors[i - 1] if i else following
+    return np.stack(vectors)  # type: ignore[arg-type]
+
+
+def is_zero(vectors) -> np.ndarray:
+    return np.abs(vectors).max(axis=1) == 0
+
+
+# Vectors
+
+
+@pytest.mark.parametrize("n_pieces", [0, 1, 499, 500, 501, 5_000])
+def test_every_token_has_a_vector(tiny_xlmr, n_pieces):
+    encoder = make_encoder(tiny_xlmr)
+    doc = words_with_pieces(encoder, n_pieces)
+    (vectors,) = encoder.predict([doc])
+    assert vectors.shape == (len(doc), 16)
+    assert np.isfinite(vectors).all()
+    assert not is_zero(vectors).any()
+
+
+def test_every_token_of_a_huge_document_has_a_vector(tmp_path):
+    name = str(build_tiny_xlmr(tmp_path, layers=1, width=4, heads=1, inner_width=4))
+    encoder = make_encoder(name, trainable_layers=1)
+    doc = words_with_pieces(encoder, 100_000)
+    (vectors,) = encoder.predict([doc])
+    assert vectors.shape == (len(doc), 4)
+    assert not is_zero(vectors).any()
+
+
+@pytest.mark.parametrize("text", [MULTILINGUAL, *ODD_TEXTS.values()], ids=["many", *ODD_TEXTS])
+@pytest.mark.parametrize(("window", "stride"), [(500, 200), (30, 12), (20, 20)])
+def test_vectors_equal_a_slow_reference(tiny_xlmr, text, window, stride):
+    encoder = make_encoder(tiny_xlmr, window=window, stride=stride)
+    doc = spacy.blank("xx")(text)
+    (vectors,) = encoder.predict([doc])
+    assert not is_zero(vectors).any()
+    expected = reference_vectors(tiny_xlmr, doc, window, stride)
+    assert_allclose(vectors, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_special_pieces_in_the_text_are_read_as_unknown(tiny_xlmr):
+    tokenizer = PieceTokenizer.from_pretrained(tiny_xlmr, {})
+    ids, _ = tokenizer.encode(SPECIAL_PIECES)
+    assert not set(ids.tolist()) & {tokenizer.start_id, tokenizer.end_id, tokenizer.pad_id}
+    encoder = make_encoder(tiny_xlmr)
+    (vectors,) = encoder.predict([spacy.blank("xx")(SPECIAL_PIECES)])
+    assert not is_zero(vectors).any()
+
+
+def test_token_without_pieces_has_its_neighbours_vector(tiny_xlmr):
+    doc = Doc(Vocab(), words=["\n", "dog", "\n\n", "rains", "\n"], spaces=[False] * 5)
+    (vectors,) = make_encoder(tiny_xlmr).predict([doc])
+    assert_array_equal(vectors[0], vectors[1])
+    assert_array_equal(vectors[2], vectors[1])
+    assert_array_equal(vectors[4], vectors[3])
+    assert not np.allclose(vectors[1], vectors[3])
+
+
+def test_all_pieces_of_a_giant_token_count(tiny_xlmr):
+    encoder = make_encoder(tiny_xlmr, window=30, stride=10)
+
+    def giant_vector(ending):
+        doc = Doc(Vocab(), words=["The", "dog" * 100 + ending, "rains"])
+        (vectors,) = encoder.predict([doc])
+        assert not is_zero(vectors).any()
+        return vectors[1]
+
+    assert not np.allclose(giant_vector("garden"), giant_vector("weather"), atol=1e-6)
+
+
+def test_window_sees_context_up_to_its_end_and_not_beyond(tiny_xlmr):
+    encoder = make_encoder(tiny_xlmr, window=20, stride=20)
+    word = one_piece_word(encoder.shims[0].tokenizer)
+
+    def first_vector(changed):
+        words = [word] * 40
+        words[changed] = "☃"
+        return encoder.predict([Doc(Vocab(), words=words)])[0][0]
+
+    base = encoder.predict([Doc(Vocab(), words=[word] * 40)])[0][0]
+    assert not np.allclose(base, first_vector(15), atol=1e-6)
+    assert_allclose(base, first_vector(30), atol=1e-6)
+
+
+def test_vectors_do_not_depend_on_the_batch_or_the_cap(tiny_xlmr):
+    nlp = spacy.blank("xx")
+    texts = [*SENTENCES, "", MULTILINGUAL * 3, *ODD_TEXTS.values()]
+    docs = [nlp.make_doc(text) for text in texts]
+    together = make_encoder(tiny_xlmr, window=50, stride=20).predict(docs)
+    one_window_at_a_time = make_encoder(
+        tiny_xlmr, window=50, stride=20, max_batch_pieces=52
+    ).predict(docs)
+    encoder = make_encoder(tiny_xlmr, window=50, stride=20, max_batch_pieces=200)
+    for doc, vectors, others in zip(docs, together, one_window_at_a_time, strict=True):
+        assert_allclose(vectors, others, rtol=1e-4, atol=1e-5)
+        assert_allclose(vectors, encoder.predict([doc])[0], rtol=1e-4, atol=1e-5)
+
+
+def test_no_batch_exceeds_the_cap(tiny_xlmr):
+    encoder = make_encoder(tiny_xlmr, window=50, stride=20, max_batch_pieces=160)
+    shapes = []
+    encoder.shims[0]._model.embeddings.register_forward_pre_hook(
+        lambda module, args, kwargs: shapes.append(kwargs["input_ids"].shape), with_kwargs=True
+    )
+    nlp = spacy.blank("xx")
+    encoder.predict([nlp.make_doc(text) for text in [MULTILINGUAL * 2, *SENTENCES]])
+    assert max(rows * columns for rows, columns in shapes) <= 160
+    assert max(rows for rows, _ in shapes) >= 3
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"window": 100, "stride": 101}, "R300"),
+        ({"stride": 0}, "R300"),
+        ({"max_batch_pieces": 501}, "R301"),
+        ({"mixed_precision": "fp8"}, "R302"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_loaded(settings, code):
+    for architecture in (XlmrEncoder, XlmrModel):
+        with pytest.raises(RstError) as error:
+            architecture("no-such-model", **settings)
+        assert error.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"tokenizer_config": {"use_fast": False}}, "R303"),
+        ({"trainable_layers": 7}, "R305"),
+        ({"trainable_layers": -1}, "R305"),
+        ({"window": 511}, "R306"),
+    ],
+)
+def test_settings_that_the_checkpoint_cannot_meet_are_refused(tiny_xlmr, settings, code):
+    with pytest.raises(RstError) as error:
+        make_encoder(tiny_xlmr, **settings)
+    assert error.value.code == code
+
+
+def test_model_of_another_kind_is_refused(tiny_xlmr, tmp_path):
+    from transformers import AutoTokenizer, DistilBertConfig, DistilBertModel
+
+    AutoTokenizer.from_pretrained(tiny_xlmr).save_pretrained(tmp_path)
+    config = DistilBertConfig(vocab_size=200, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
+    DistilBertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(RstError) as error:
+        make_encoder(str(tmp_path))
+    assert error.value.code == "R304"
+
+
+@pytest.mark.parametrize("model_type", ["roberta", "camembert", "bert", "mpnet"])
+def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    AutoTokenizer.from_pretrained(tiny_xlmr).save_pretrained(tmp_path)
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
+    config = AutoConfig.for_model(
+        model_type, vocab_size=300, num_hidden_layers=2, max_position_embeddings=40, **sizes
+    )
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    with pytest.raises(RstError, match="R306"):
+        make_encoder(str(tmp_path), trainable_layers=1, window=39, stride=10)
+    longest = 38 if model_type == "bert" else 36
+    encoder = make_encoder(str(tmp_path), trainable_layers=1, window=longest, stride=10)
+    reloaded = XlmrEncoder("gone", trainable_layers=1, window=longest, stride=10)
+    reloaded.from_bytes(encoder.to_bytes())
+    doc = spacy.blank("xx")(MULTILINGUAL)
+    (vectors,) = encoder.predict([doc])
+    assert not is_zero(vectors).any()
+    assert_array_equal(reloaded.predict([doc])[0], vectors)
+    push_gradient(reloaded)
+    assert gradients_by_part(reloaded) == {"embeddings": False, "0": False, "1": True}
+
+
+def test_longest_window_fits_the_positions(tiny_xlmr):
+    encoder = make_encoder(tiny_xlmr, window=510, stride=510)
+    (vectors,) = encoder.predict([words_with_pieces(encoder, 1_020)])
+    assert not is_zero(vectors).any()
+
+
+def test_untrained_encoder_says_what_to_do(tiny_xlmr):
+    with pytest.raises(RstError) as error:
+        XlmrEncoder(tiny_xlmr).predict([Doc(Vocab(), words=["dog"])])
+    assert error.value.code == "R307"
+
+
+def test_half_precision_has_no_effect_on_a_cpu(tiny_xlmr):
+    doc = spacy.blank("xx")(MULTILINGUAL)
+    (expected,) = make_encoder(tiny_xlmr).predict([doc])
+    for mixed_precision in ("fp16", "bf16"):
+        encoder = make_encoder(tiny_xlmr, mixed_precision=mixed_precision)
+        assert_array_equal(encoder.predict([doc])[0], expected)
+        vectors, backprop = encoder.begin_update([doc])
+        backprop(vectors)
+        encoder.finish_update(Adam())
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES.values())
+def test_configs_resolve_without_the_checkpoint(name):
+    config = {"model": {"@architectures": name, "name": "no-such-model"}}
+    assert registry.resolve(config)["model"].has_dim("nO") is None
+
+
+# Training
+
+
+def gradients_by_part(encoder) -> dict[str, bool]:
+    """Whether any gradient reached the embeddings and each layer."""
+    transformer = encoder.shims[0]._model
+    parts = {"embeddings": transformer.embeddings}
+    parts.update({str(n): layer for n, layer in enumerate(transformer.encoder.layer)})
+    return {
+        name: any(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in part.parameters())
+        for name, part in parts.items()
+    }
+
+
+def push_gradient(encoder):
+    docs = [spacy.blank("xx")(text) for text in [MULTILINGUAL, "", *SENTENCES[:2]]]
+    vectors, backprop = encoder.begin_update(docs)
+    # Layer norm gives each vector a constant sum and length, so neither has a gradient.
+    backprop([vector**3 for vector in vectors])
+
+
+@pytest.mark.parametrize(
+    ("trainable_layers", "expected"),
+    [
+        (0, set()),
+        (2, {"4", "5"}),
+        (4, {"2", "3", "4", "5"}),
+        (6, {"0", "1", "2", "3", "4", "5"}),
+        (None, {"embeddings", "0", "1", "2", "3", "4", "5"}),
+    ],
+)
+def test_gradient_reaches_exactly_the_trained_layers(
+    tiny_xlmr, tmp_path, trainable_layers, expected
+):
+    encoder = make_encoder(tiny_xlmr, trainable_layers=trainable_layers)
+    encoder.to_disk(tmp_path / "encoder")
+    from_bytes = XlmrEncoder("gone", trainable_layers=trainable_layers)
+    from_bytes.from_bytes(encoder.to_bytes())
+    from_disk = XlmrEncoder("gone", trainable_layers=trainable_layers)
+    from_disk.from_disk(tmp_path / "encoder")
+    for model in (encoder, from_bytes, from_disk, encoder.copy()):
+        push_gradient(model)
+        reached = {part for part, touched in gradients_by_part(model).items() if touched}
+        assert reached == expected
+
+
+def numerical_setup(tiny_xlmr, **settings):
+    no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    return make_encoder(tiny_xlmr, window=30, stride=12, transformer_config=no_dropout, **settings)
+
+
+def collect_gradients(encoder):
+    push_gradient(encoder)
+    return {
+        name: parameter.grad.clone()
+        for name, parameter in encoder.shims[0]._model.named_parameters()
+        if parameter.grad is not None
+    }
+
+
+def test_gradient_is_the_derivative(tiny_xlmr):
+    encoder = numerical_setup(tiny_xlmr, trainable_layers=1)
+    # Whitespace tokens borrow vectors, and windows overlap: both must show in the gradient.
+    docs = [spacy.blank("xx")(f"\n {MULTILINGUAL} \n\n {SENTENCES[0]}")]
+    bias = encoder.shims[0]._model.encoder.layer[-1].output.LayerNorm.bias
+    weight = encoder.shims[0]._model.encoder.layer[-1].output.dense.weight
+    vectors, backprop = encoder.begin_update(docs)
+    direction = np.random.default_rng(0).normal(size=vectors[0].shape).astype("f")
+    backprop([direction])
+    assert_allclose(bias.grad, direction.sum(axis=0), rtol=1e-3, atol=1e-3)
+    step = 1e-2
+    with torch.no_grad():
+        weight[3, 5] += step
+    above = float((encoder.predict(docs)[0].astype("d") * direction).sum())
+    with torch.no_grad():
+        weight[3, 5] -= 2 * step
+    below = float((encoder.predict(docs)[0].astype("d") * direction).sum())
+    assert float(weight.grad[3, 5]) == pytest.approx((above - below) / (2 * step), rel=2e-2)
+
+
+@pytest.mark.parametrize("settings", [{"max_batch_pieces": 32}, {"gradient_checkpointing": True}])
+def test_gradient_does_not_depend_on_how_memory_is_saved(tiny_xlmr, settings):
+    expected = collect_gradients(numerical_setup(tiny_xlmr))
+    gradients = collect_gradients(numerical_setup(tiny_xlmr, **settings))
+    assert gradients.keys() == expected.keys()
+    for name, gradient in gradients.items():
+        assert_allclose(gradient, expected[name], rtol=1e-3, atol=1e-3)
+
+
+def test_scaled_gradients_of_several_backward_passes_add_up(tiny_xlmr, monkeypatch):
+    def one_step(scaler):
+        encoder = numerical_setup(tiny_xlmr)
+        encoder.shims[0]._grad_scaler = scaler
+        for _ in range(2):
+            push_gradient(encoder)
+        encoder.finish_update(Adam(0.01))
+        return encoder.shims[0]._model.state_dict()
+
+    # Thinc scales on CUDA alone; the arithmetic is the same on a CPU.
+    monkeypatch.setattr(
+        PyTorchGradScaler,
+        "_scale_tensor",
+        lambda self, tensor, scale_per_device, inplace: tensor * self._scale,
+    )
+    expected = one_step(PyTorchGradScaler(enabled=False))
+    for name, value in one_step(PyTorchGradScaler(enabled=True, init_scale=1024.0)).items():
+        assert_allclose(value, expected[name], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("route", ["transformer", "tok2vec"])
+def test_update_changes_the_trained_layers_alone(tiny_xlmr, tmp_path, route):
+    nlp = make_pipeline(tiny_xlmr, route, trainable_layers=2)
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    nlp.to_disk(tmp_path)
+    for pipeline in (nlp, spacy.load(tmp_path)):
+        transformer = shim_of(pipeline, route)._model
+        before = {name: value.clone() for name, value in transformer.state_dict().items()}
+        optimizer = Adam(0.01)
+        # The output layer starts with zeros, so the first step sends no gradient down.
+        for _ in range(2):
+            assert train_step(pipeline, optimizer)["tagger"] > 0
+        for name, value in transformer.state_dict().items():
+            is_trained = name.startswith(("encoder.layer.4", "encoder.layer.5"))
+            # A bias of attention keys adds the same to all scores: no gradient, by arithmetic.
+            if "key.bias" not in name:
+                assert torch.equal(value, before[name]) != is_trained, name
+        frozen = {n for n, p in transformer.named_parameters() if p.grad is None}
+        assert frozen == {n for n, p in transformer.named_parameters() if not p.requires_grad}
+        kept = {name for _, name in optimizer.mom1 if isinstance(name, str)}
+        assert not kept & frozen
+
+
+@pytest.mark.parametrize("route", ["transformer", "tok2vec"])
+def test_two_listeners_both_push_gradients(tiny_xlmr, route):
+    def top_gradient(silenced):
+        nlp = make_pipeline(
+            tiny_xlmr,
+            route,
+            taggers=("tagger", "tagger2"),
+            transformer_config={"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+        )
+        # A document without tokens in the batch must not shift the gradients of the others.
+        examples = make_examples(nlp, [SENTENCES[0], "", *SENTENCES[1:3]])
+        nlp.initialize(lambda: examples)
+        rng = np.random.default_rng(0)
+        for name in ("tagger", "tagger2"):
+            softmax = nlp.get_pipe(name).model.get_ref("softmax")
+            weights = rng.normal(size=softmax.get_param("W").shape).astype("f")
+            softmax.set_param("W", weights * (name not in silenced))
+        nlp.update(examples, sgd=False)
+        return shim_of(nlp, route)._model.encoder.layer[-1].output.dense.weight.grad
+
+    both = top_gradient(())
+    first, second = top_gradient(("tagger2",)), top_gradient(("tagger",))
+    assert first.abs().max() > 1e-4
+    assert second.abs().max() > 1e-4
+    assert_allclose(both, first + second, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("route", ["transformer", "tok2vec"])
+def test_pipeline_learns_and_survives_a_reload_without_the_checkpoint(tmp_path, route):
+    name = build_tiny_xlmr(tmp_path / "checkpoint", layers=2, dropout=0.0)
+    nlp = make_pipeline(str(name), route, trainable_layers=1, window=30, stride=12)
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    optimizer = Adam(0.02)
+    for _ in range(30):
+        train_step(nlp, optimizer)
+    assert nlp.evaluate(make_examples(nlp))["tag_acc"] > 0.95
+    nlp.to_disk(tmp_path / "pipeline")
+    for file in name.iterdir():
+        file.unlink()
+    name.rmdir()
+    reloaded = spacy.load(tmp_path / "pipeline")
+    tags = [[t.tag_ for t in doc] for doc in nlp.pipe([*SENTENCES, "", " \n"])]
+    assert [[t.tag_ for t in doc] for doc in reloaded.pipe([*SENTENCES, "", " \n"])] == tags
+    assert [[t.tag_ for t in reloaded(text)] for text in [*SENTENCES, "", " \n"]] == tags
+    saved = (tmp_path / "pipeline" / route / "model").read_bytes()
+    assert b"torch._utils" not in saved
+    assert str(name).encode() not in saved
+
+
+def test_settings_of_a_loaded_pipeline_come_from_its_config(tiny_xlmr, tmp_path):
+    nlp = make_pipeline(tiny_xlmr)
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path)
+    overrides = {
+        "components.transformer.model.max_batch_pieces": 600,
+        "components.transformer.model.trainable_layers": 1,
+    }
+    reloaded = spacy.load(tmp_path, config=overrides)
+    shim = shim_of(reloaded, "transformer")
+    assert shim.settings.max_batch_pieces == 600
+    trained = {n.split(".")[2] for n, p in shim._model.named_parameters() if p.requires_grad}
+    assert trained == {"5"}
+
+
+def test_untrained_encoder_can_be_saved(tiny_xlmr):
+    encoder = XlmrEncoder(tiny_xlmr).from_bytes(XlmrEncoder(tiny_xlmr).to_bytes())
+    assert not encoder.shims[0].is_loaded
+    encoder.initialize()
+    assert encoder.get_dim("nO") == 16
+
+
+def test_weights_that_do_not_fit_are_refused(tiny_xlmr, monkeypatch):
+    encoder = make_encoder(tiny_xlmr)
+    # As if the installed version of the model had more layers than the saved one.
+    encoder.shims[0]._model.config.num_hidden_layers = 7
+    with pytest.raises(RstError) as error:
+        XlmrEncoder(tiny_xlmr).from_bytes(encoder.to_bytes())
+    assert error.value.code == "R308"
+
+
+# The transformer component
+
+
+def test_transformer_component_gives_the_same_vectors(tiny_xlmr):
+    texts = [MULTILINGUAL, "", SENTENCES[0], ODD_TEXTS["whitespace"]]
+    nlp = make_pipeline(tiny_xlmr, window=30, stride=12)
+    nlp.initialize(lambda: make_examples(nlp))
+    expected = make_encoder(tiny_xlmr, window=30, stride=12).predict(
+        [nlp.make_doc(text) for text in texts]
+    )
+    listener = nlp.get_pipe("tagger").model.get_ref("tok2vec")
+    heard = listener.predict(list(nlp.pipe(texts)))
+    for vectors, others in zip(expected, heard, strict=True):
+        assert_allclose(vectors.reshape(others.shape), others, rtol=1e-4, atol=1e-5)
+
+
+def test_listener_can_be_replaced(tiny_xlmr, tmp_path):
+    nlp = make_pipeline(tiny_xlmr)
+    nlp.initialize(lambda: make_examples(nlp))
+    expected = [t.tag_ for t in nlp(MULTILINGUAL)]
+    nlp.replace_listeners("transformer", "tagger", ["model.tok2vec"])
+    nlp.remove_pipe("transformer")
+    assert [t.tag_ for t in nlp(MULTILINGUAL)] == expected
+    nlp.to_disk(tmp_path)
+    reloaded = spacy.load(tmp_path)
+    assert [t.tag_ for t in reloaded(MULTILINGUAL)] == expected
+    assert train_step(reloaded, Adam(0.01))["tagger"] > 0
+
+
+@pytest.mark.parametrize("route", ["transformer", "tok2vec"])
+def test_doc_cleaner_takes_the_vectors_off_the_doc(tiny_xlmr, route):
+    nlp = make_pipeline(tiny_xlmr, route)
+    nlp.initialize(lambda: make_examples(nlp))
+    with_vectors = nlp(MULTILINGUAL)
+    kept = with_vectors._.trf_data if route == "transformer" else with_vectors.tensor
+    assert kept is not None
+    nlp.add_pipe("doc_cleaner", last=True)
+    for doc in [nlp(MULTILINGUAL), *nlp.pipe([MULTILINGUAL])]:
+        assert [t.tag_ for t in doc] == [t.tag_ for t in with_vectors]
+        assert doc.tensor is None
+        if route == "transformer":
+            assert doc._.trf_data is None
+    assert train_step(nlp, Adam(0.01))["tagger"] > 0
+
+
+def test_several_processes(tiny_xlmr, tmp_path):
+    nlp = make_pipeline(tiny_xlmr)
+    nlp.initialize(lambda: make_examples(nlp))
+    expected = [[t.tag_ for t in doc] for doc in nlp.pipe(SENTENCES)]
+    nlp.add_pipe("doc_cleaner", last=True, config={"attrs": {"_.trf_data": None}})
+    nlp.to_disk(tmp_path / "pipeline")
+    script = f"""
+        import spacy
+        from spacy.tokens import DocBin
+        import spacy_rst.encoder.xlmr
+        from tests.tiny_models import SENTENCES
+
+        if __name__ == "__main__":
+            nlp = spacy.load({str(tmp_path / "pipeline")!r})
+            docs = list(nlp.pipe(SENTENCES, n_process=2, batch_size=2))
+            assert all(doc._.trf_data is None for doc in docs)
+            DocBin(docs=docs, store_user_data=True).to_disk({str(tmp_path / "docs.spacy")!r})
+    """
+    # A process of its own: forking after torch has used threads can hang.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment, timeout=120
+    )
+    docs = DocBin().from_disk(tmp_path / "docs.spacy").get_docs(nlp.vocab)
+    assert [[t.tag_ for t in doc] for doc in docs] == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mixed_precision", ["none", "fp16", "bf16"])
+def test_gpu_gives_the_same_vectors_and_learns(tiny_xlmr, mixed_precision):
+    if not torch.cuda.is_available() or not spacy.prefer_gpu():
+        pytest.skip("needs a GPU with CUDA, and cupy")
+    try:
+        set_gpu_allocator("pytorch")
+        nlp = make_pipeline(tiny_xlmr, mixed_precision=mixed_precision)
+        nlp.initialize(lambda: make_examples(nlp))
+        shim = shim_of(nlp, "transformer")
+        assert next(shim._model.parameters()).is_cuda
+        doc = nlp(MULTILINGUAL)
+        expected = reference_vectors(tiny_xlmr, doc, 500, 200)
+        vectors = doc._.trf_data.model_output.last_hidden_state[:, 0].get()
+        assert vectors.dtype == np.float32
+        tolerance = 1e-3 if mixed_precision == "none" else 0.2
+        assert_allclose(vectors, expected, rtol=tolerance, atol=tolerance)
+        before = shim._model.encoder.layer[-1].output.dense.weight.clone()
+        for _ in range(3):
+            train_step(nlp, Adam(0.01))
+        after = shim._model.encoder.layer[-1].output.dense.weight
+        assert torch.isfinite(after).all()
+        assert not torch.equal(before, after)
+        assert all(p.grad is None for p in shim._model.parameters() if not p.requires_grad)
+    finally:
+        spacy.require_cpu()

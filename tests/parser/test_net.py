@@ -1,0 +1,653 @@
+"""The parser's network against a slow reference, written out from the paper's formulas."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_rst.errors import RstError
+from spacy_rst.parser import net as net_module
+from spacy_rst.parser.net import (
+    EduBatch,
+    EncodedEdus,
+    GoldTree,
+    ParsedTree,
+    RstNet,
+    prefix_sums,
+    segment_log_softmax,
+    span_means,
+)
+
+SPLITTERS = ["pointer", "span"]
+TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
+
+
+def make_net(splitter: str = "pointer", **overrides) -> RstNet:
+    torch.manual_seed(7)
+    settings = {
+        "token_width": TOKEN_WIDTH,
+        "n_labels": N_LABELS,
+        "hidden_width": HIDDEN_WIDTH,
+        "classifier_width": CLASSIFIER_WIDTH,
+        "splitter": splitter,
+        **overrides,
+    }
+    net = RstNet(**settings).eval()
+    with torch.no_grad():
+        for parameter in net.parameters():  # far from uniform distributions
+            parameter.mul_(2)
+    return net
+
+
+def make_batch(edu_counts: list[int], seed: int = 0, n_features: int = 0) -> EduBatch:
+    """Random vectors; EDUs of 1 to 4 tokens, with tokens here and there that belong to none."""
+    rng = random.Random(seed)
+    generator = torch.Generator().manual_seed(seed)
+    starts, ends, position = [], [], 0
+    for _ in range(sum(edu_counts)):
+        position += rng.random() < 0.3
+        starts.append(position)
+        position += rng.randint(1, 4)
+        ends.append(position)
+    return EduBatch(
+        tokens=torch.randn(position + 1, TOKEN_WIDTH, generator=generator),
+        edu_starts=torch.tensor(starts, dtype=torch.long),
+        edu_ends=torch.tensor(ends, dtype=torch.long),
+        edu_counts=edu_counts,
+        edu_features=torch.randn(len(starts), n_features, generator=generator)
+        if n_features
+        else None,
+    )
+
+
+def random_splits(n_edus: int, rng: random.Random) -> list[tuple[int, int, int]]:
+    splits, stack = [], [(0, n_edus)]
+    while stack:
+        start, end = stack.pop()
+        if end - start > 1:
+            split = rng.randint(start + 1, end - 1)
+            splits.append((start, split, end))
+            stack += [(split, end), (start, split)]
+    return splits
+
+
+def make_gold(edu_counts: list[int], seed: int = 0) -> list[GoldTree]:
+    rng = random.Random(seed)
+    trees = []
+    for count in edu_counts:
+        splits = random_splits(count, rng)
+        labels = [rng.randrange(N_LABELS) for _ in splits]
+        trees.append(
+            GoldTree(
+                torch.tensor(splits, dtype=torch.long).view(-1, 3),
+                torch.tensor(labels, dtype=torch.long),
+            )
+        )
+    return trees
+
+
+def one_document(batch: EduBatch, document: int) -> EduBatch:
+    first = sum(batch.edu_counts[:document])
+    edus = slice(first, first + batch.edu_counts[document])
+    return EduBatch(
+        tokens=batch.tokens,
+        edu_starts=batch.edu_starts[edus],
+        edu_ends=batch.edu_ends[edus],
+        edu_counts=[batch.edu_counts[document]],
+        edu_features=None if batch.edu_features is None else batch.edu_features[edus],
+    )
+
+
+# The reference: one document, one number at a time, double precision.
+
+
+def dot(a, b) -> float:
+    return sum(float(x) * float(y) for x, y in zip(a, b, strict=True))
+
+
+def mean(vectors) -> list[float]:
+    return [sum(column) / len(vectors) for column in zip(*vectors, strict=True)]
+
+
+def elu(x: float) -> float:
+    return x if x > 0 else math.exp(x) - 1
+
+
+def softmax(scores: list[float]) -> list[float]:
+    exponentials = [math.exp(score) for score in scores]
+    return [x / sum(exponentials) for x in exponentials]
+
+
+def gru_step(x, h, w_ih, w_hh, b_ih, b_hh) -> list[float]:
+    def sigmoid(value: float) -> float:
+        return 1 / (1 + math.exp(-value))
+
+    width = len(h)
+    new_state = []
+    for i in range(width):
+        r, z, n = i, width + i, 2 * width + i
+        reset = sigmoid(dot(w_ih[r], x) + b_ih[r] + dot(w_hh[r], h) + b_hh[r])
+        update = sigmoid(dot(w_ih[z], x) + b_ih[z] + dot(w_hh[z], h) + b_hh[z])
+        new = math.tanh(dot(w_ih[n], x) + b_ih[n] + reset * (dot(w_hh[n], h) + b_hh[n]))
+        new_state.append((1 - update) * new + update * h[i])
+    return new_state
+
+
+class Reference:
+    """The paper's network on the weights of an `RstNet`."""
+
+    def __init__(self, net: RstNet):
+        self.weights = {name: value.tolist() for name, value in net.state_dict().items()}
+        self.n_layers = net.encoder.num_layers
+
+    def gru(self, prefix: str, suffix: str, inputs, state) -> list[list[float]]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [self.weights[f"{prefix}.{name}_{suffix}"] for name in names]
+        states = []
+        for x in inputs:
+            state = gru_step(x, state, *weights)
+            states.append(state)
+        return states
+
+    def encode(self, batch: EduBatch) -> tuple[list[list[float]], list[float]]:
+        tokens = batch.tokens.tolist()
+        bounds = list(zip(batch.edu_starts.tolist(), batch.edu_ends.tolist(), strict=True))
+        rows = [mean(tokens[start:end]) for start, end in bounds]
+        zeros = [0.0] * (HIDDEN_WIDTH // 2)
+        for layer in range(self.n_layers):
+            forward = self.gru("encoder", f"l{layer}", rows, zeros)
+            backward = self.gru("encoder", f"l{layer}_reverse", rows[::-1], zeros)[::-1]
+            rows = [a + b for a, b in zip(forward, backward, strict=True)]
+        edus = []
+        for i, (start, end) in enumerate(bounds):
+            x = rows[i] + tokens[start] + tokens[end - 1]
+            if batch.edu_features is not None:
+                x = x + batch.edu_features[i].tolist()
+            weight, bias = self.weights["combine.weight"], self.weights["combine.bias"]
+            edus.append([dot(weight[j], x) + bias[j] for j in range(HIDDEN_WIDTH)])
+        return edus, forward[-1] + backward[0]
+
+    def split_probs(self, splitter: str, edus, state, spans) -> list[list[float]]:
+        """For each span the probabilities of its candidates start+1 ... end-1."""
+        if splitter == "span":
+            return [
+                softmax([self.span_score(edus, start, k, end) for k in range(start + 1, end)])
+                for start, end in spans
+            ]
+        inputs = [mean(edus[start:end]) for start, end in spans]
+        states = self.gru("splitter.gru", "l0", inputs, state)
+        return [
+            softmax([dot(h, edus[u]) for u in range(start, end - 1)])
+            for h, (start, end) in zip(states, spans, strict=True)
+        ]
+
+    def span_score(self, edus, start: int, split: int, end: int) -> float:
+        left, right, whole = edus[start:split], edus[split:end], edus[start:end]
+        x = mean(left) + mean(right) + edus[split - 1] + edus[split] + mean(whole)
+        weight, bias = self.weights["splitter.mix.weight"], self.weights["splitter.mix.bias"]
+        hidden = [max(0.0, dot(weight[j], x) + bias[j]) for j in range(HIDDEN_WIDTH)]
+        return dot(self.weights["splitter.score.weight"][0], hidden)
+
+    def label_probs(self, edus, start: int, split: int, end: int) -> list[float]:
+        weights = self.weights
+        e_l, e_r = mean(edus[start:split]), mean(edus[split:end])
+        left = [elu(dot(row, e_l)) for row in weights["classifier.project_left.weight"]]
+        right = [elu(dot(row, e_r)) for row in weights["classifier.project_right.weight"]]
+        logits = []
+        for label in range(N_LABELS):
+            logit = dot(left, weights["classifier.left.weight"][label])
+            logit += dot(right, weights["classifier.right.weight"][label])
+            logit += weights["classifier.right.bias"][label]
+            for i, j in itertools.product(range(CLASSIFIER_WIDTH), repeat=2):
+                logit += left[i] * weights["classifier.both"][label][i][j] * right[j]
+            logits.append(logit)
+        return softmax(logits)
+
+
+def split_log_prob(tree: ParsedTree) -> float:
+    return float(np.log(tree.split_probs.astype(float)).sum())
+
+
+def assert_same_trees(found: list[ParsedTree], expected: list[ParsedTree]) -> None:
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a.splits, b.splits)
+        np.testing.assert_array_equal(a.labels, b.labels)
+        np.testing.assert_allclose(a.split_probs, b.split_probs, rtol=1e-4)
+        np.testing.assert_allclose(a.label_probs, b.label_probs, rtol=1e-4)
+
+
+# Equation by equation
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_encoder_is_the_papers(layers):
+    net = make_net(encoder_layers=layers, n_features=N_FEATURES)
+    batch = make_batch([5, 1, 3], n_features=N_FEATURES)
+    encoded = net.encode(batch)
+    first = 0
+    for document, count in enumerate(batch.edu_counts):
+        edus, state = Reference(net).encode(one_document(batch, document))
+        torch.testing.assert_close(encoded.edus[first : first + count], torch.tensor(edus))
+        torch.testing.assert_close(encoded.state[document], torch.tensor(state))
+        first += count
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_loss_is_the_papers(splitter):
+    net = make_net(splitter)
+    counts = [6, 1, 9, 2]
+    batch, gold = make_batch(counts), make_gold(counts)
+    split_loss, label_loss = net.loss(net.encode(batch), gold)
+    reference = Reference(net)
+    expected_split = expected_label = 0.0
+    for document, tree in enumerate(gold):
+        edus, state = reference.encode(one_document(batch, document))
+        rows = tree.splits.tolist()
+        probs = reference.split_probs(splitter, edus, state, [(a, b) for a, _, b in rows])
+        for (start, split, end), label, candidates in zip(
+            rows, tree.labels.tolist(), probs, strict=True
+        ):
+            expected_split -= math.log(candidates[split - start - 1])
+            expected_label -= math.log(reference.label_probs(edus, start, split, end)[label])
+    assert split_loss.item() == pytest.approx(expected_split / len(counts), rel=1e-5)
+    assert label_loss.item() == pytest.approx(expected_label / len(counts), rel=1e-5)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_decode_follows_the_likeliest_splits_and_labels(splitter):
+    net = make_net(splitter)
+    batch = make_batch([7, 12, 3])
+    reference = Reference(net)
+    trees = net.decode(net.encode(batch))
+    for document, tree in enumerate(trees):
+        edus, state = reference.encode(one_document(batch, document))
+        rows = tree.splits.tolist()
+        # The spans of a depth-first, left-first walk through the tree itself.
+        stack = [(0, batch.edu_counts[document])]
+        for start, split, end in rows:
+            assert stack.pop() == (start, end)
+            stack += [(a, b) for a, b in ((split, end), (start, split)) if b - a > 1]
+        assert not stack
+        probs = reference.split_probs(splitter, edus, state, [(a, b) for a, _, b in rows])
+        for i, (start, split, end) in enumerate(rows):
+            assert split == start + 1 + int(np.argmax(probs[i]))
+            assert tree.split_probs[i] == pytest.approx(max(probs[i]), rel=1e-4)
+            labels = reference.label_probs(edus, start, split, end)
+            assert tree.labels[i] == int(np.argmax(labels))
+            assert tree.label_probs[i] == pytest.approx(max(labels), rel=1e-4)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_teacher_forcing_scores_what_decoding_scored(splitter):
+    net = make_net(splitter)
+    encoded = net.encode(make_batch([20, 5, 1, 33]))
+    trees = net.decode(encoded)
+    gold = [GoldTree(torch.from_numpy(t.splits), torch.from_numpy(t.labels)) for t in trees]
+    split_loss, label_loss = net.loss(encoded, gold)
+    split_probs = np.concatenate([tree.split_probs for tree in trees])
+    label_probs = np.concatenate([tree.label_probs for tree in trees])
+    assert split_loss.item() == pytest.approx(-np.log(split_probs).sum() / 4, rel=1e-4)
+    assert label_loss.item() == pytest.approx(-np.log(label_probs).sum() / 4, rel=1e-4)
+
+
+def test_label_smoothing_touches_labels_only():
+    net = make_net()
+    encoded, gold = net.encode(make_batch([9])), make_gold([9])
+    plain, smooth = net.loss(encoded, gold), net.loss(encoded, gold, label_smoothing=0.3)
+    assert plain[0].item() == smooth[0].item()
+    logits = net.classifier(encoded, gold[0].splits)
+    log_probs = logits.log_softmax(1)
+    expected = 0.7 * plain[1] - 0.3 * log_probs.mean(1).sum()
+    torch.testing.assert_close(smooth[1], expected)
+
+
+def test_layer_norm_normalises_the_edus():
+    edus = make_net(layer_norm=True).encode(make_batch([9])).edus
+    plain = make_net().encode(make_batch([9])).edus
+    # make_net doubles the norm's weight too
+    expected = 2 * torch.nn.functional.layer_norm(plain, (HIDDEN_WIDTH,))
+    torch.testing.assert_close(edus, expected)
+
+
+# Means and softmaxes over spans
+
+
+def test_span_means_stay_precise_in_long_documents():
+    vectors = torch.randn(5000, 16, generator=torch.Generator().manual_seed(0)) + 100
+    sums = prefix_sums(vectors)
+    starts = torch.tensor([0, 4999, 4990, 17, 0, 2500])
+    ends = torch.tensor([5000, 5000, 4993, 18, 1, 4000])
+    means = span_means(sums, starts, ends)
+    assert means.dtype == torch.float32
+    for row, start, end in zip(means, starts, ends, strict=True):
+        expected = vectors[start:end].double().mean(0)
+        torch.testing.assert_close(row.double(), expected, rtol=2e-7, atol=0)
+
+
+def test_segment_log_softmax_is_a_softmax_per_segment():
+    scores = torch.tensor([-1e4, 1e4, -3.0, 0.0, 2.0, 5.0], requires_grad=True)
+    segments = torch.tensor([0, 0, 1, 2, 2, 2])
+    log_probs = segment_log_softmax(scores, segments, 3)
+    expected = [scores[:2].log_softmax(0), scores[2:3].log_softmax(0), scores[3:].log_softmax(0)]
+    torch.testing.assert_close(log_probs, torch.cat(expected))
+    (gradient,) = torch.autograd.grad(log_probs[4], scores)
+    (expected_gradient,) = torch.autograd.grad(expected[2][1], scores)
+    torch.testing.assert_close(gradient, expected_gradient)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_a_document_does_not_depend_on_its_batch(splitter):
+    net = make_net(splitter, n_features=N_FEATURES)
+    counts = [4, 0, 40, 1, 2, 17, 40]
+    batch = make_batch(counts, n_features=N_FEATURES)
+    gold = make_gold(counts)
+    together = net.encode(batch)
+    alone = [net.encode(one_document(batch, i)) for i in range(len(counts))]
+    torch.testing.assert_close(together.edus, torch.cat([encoded.edus for encoded in alone]))
+    torch.testing.assert_close(together.state, torch.cat([encoded.state for encoded in alone]))
+    assert_same_trees(net.decode(together), [net.decode(encoded)[0] for encoded in alone])
+    losses = [net.loss(encoded, [tree]) for encoded, tree in zip(alone, gold, strict=True)]
+    for found, expected in zip(net.loss(together, gold), zip(*losses, strict=True), strict=True):
+        torch.testing.assert_close(found, sum(expected) / len(counts))
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("counts", [[], [0], [1], [0, 1, 1], [2], [0, 2, 1]])
+def test_tiny_documents(splitter, counts):
+    net = make_net(splitter)
+    encoded = net.encode(make_batch(counts))
+    trees = net.decode(encoded)
+    assert [tree.splits.tolist() for tree in trees] == [
+        [[0, 1, 2]] if count == 2 else [] for count in counts
+    ]
+    for tree, count in zip(trees, counts, strict=True):
+        size = max(count - 1, 0)
+        assert tree.splits.shape == (size, 3)
+        assert tree.labels.shape == tree.split_probs.shape == tree.label_probs.shape == (size,)
+        np.testing.assert_allclose(tree.split_probs, 1.0)
+    split_loss, label_loss = net.loss(encoded, make_gold(counts))
+    assert split_loss.item() == pytest.approx(0.0, abs=1e-6)
+    assert (label_loss.item() > 0) == (2 in counts)
+
+
+# Training
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_every_parameter_learns(splitter):
+    net = make_net(splitter, n_features=N_FEATURES, layer_norm=True).train()
+    counts = [6, 1, 11]
+    encoded = net.encode(make_batch(counts, n_features=N_FEATURES))
+    sum(net.loss(encoded, make_gold(counts))).backward()
+    without = [
+        name
+        for name, parameter in net.named_parameters()
+        if parameter.grad is None or not parameter.grad.abs().sum() > 0
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_chunks_change_neither_loss_nor_gradient_nor_tree(splitter, monkeypatch):
+    net = make_net(splitter)
+    counts = [12, 30]
+    batch, gold = make_batch(counts), make_gold(counts)
+
+    def run():
+        net.zero_grad()
+        encoded = net.encode(batch)
+        losses = net.loss(encoded, gold)
+        sum(losses).backward()
+        gradients = [parameter.grad.clone() for parameter in net.parameters()]
+        return losses, gradients, net.decode(encoded)
+
+    losses, gradients, trees = run()
+    monkeypatch.setattr(net_module, "CANDIDATE_ROWS", 7)
+    monkeypatch.setattr(net_module, "TRAINING_ROWS", 7)
+    monkeypatch.setattr(net_module, "BIAFFINE_ELEMENTS", 1)
+    chunked_losses, chunked_gradients, chunked_trees = run()
+    torch.testing.assert_close(chunked_losses, losses)
+    torch.testing.assert_close(chunked_gradients, gradients)
+    assert_same_trees(chunked_trees, trees)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_dropout_drops_in_training_only_and_can_be_changed(splitter):
+    net = make_net(splitter, dropout=0.5)
+    batch, gold = make_batch([8, 15]), make_gold([8, 15])
+
+    def losses() -> list[float]:
+        return [loss.item() for loss in net.loss(net.encode(batch), gold)]
+
+    in_evaluation = losses()
+    assert losses() == in_evaluation
+    net.train()
+    first, second = losses(), losses()
+    assert first[0] != second[0] and first[1] != second[1]
+    net.set_dropout(0.0)
+    assert losses() == losses() == pytest.approx(in_evaluation)
+    net.set_dropout(0.2)
+    assert losses() != losses()
+    assert net.encoder.dropout == 0.2
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_each_place_of_dropout_is_at_work(splitter):
+    net = make_net(splitter).train()
+    batch, gold = make_batch([8, 15]), make_gold([8, 15])
+    places = [m for m in net.modules() if isinstance(m, torch.nn.Dropout)] + [net.encoder]
+    assert len(places) == 4
+    for place in places:
+        net.set_dropout(0.0)
+        setattr(place, "dropout" if place is net.encoder else "p", 0.5)
+        losses = {sum(net.loss(net.encode(batch), gold)).item() for _ in range(5)}
+        assert len(losses) > 1, place
+
+
+def test_dropout_acts_on_edu_means_and_on_boundaries():
+    net = make_net(encoder_layers=1, dropout=0.5).train()
+    batch = make_batch([8])
+    assert not torch.equal(net.encode(batch).state, net.encode(batch).state)
+    with torch.no_grad():
+        net.combine.weight[:, :HIDDEN_WIDTH] = 0  # leaves the boundary tokens
+    assert not torch.equal(net.encode(batch).edus, net.encode(batch).edus)
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_overfits_random_documents(splitter):
+    net = make_net(splitter, hidden_width=32, classifier_width=16, dropout=0.0).train()
+    counts = [5, 1, 14, 2, 9]
+    batch, gold = make_batch(counts), make_gold(counts)
+    optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(150):
+        optimizer.zero_grad()
+        sum(net.loss(net.encode(batch), gold)).backward()
+        optimizer.step()
+    net.eval()
+    for tree, expected in zip(net.decode(net.encode(batch)), gold, strict=True):
+        np.testing.assert_array_equal(tree.splits, expected.splits.numpy())
+        np.testing.assert_array_equal(tree.labels, expected.labels.numpy())
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_weights_can_be_saved_and_loaded(splitter):
+    net = make_net(splitter)
+    batch = make_batch([11, 4])
+    torch.manual_seed(99)
+    other = RstNet(
+        token_width=TOKEN_WIDTH,
+        n_labels=N_LABELS,
+        hidden_width=HIDDEN_WIDTH,
+        classifier_width=CLASSIFIER_WIDTH,
+        splitter=splitter,
+    ).eval()
+    other.load_state_dict(copy.deepcopy(net.state_dict()))
+    assert_same_trees(other.decode(other.encode(batch)), net.decode(net.encode(batch)))
+
+
+# Shapes of trees
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_chains_of_many_edus(splitter, side):
+    """Trees as deep as they are long, which no recursion and no batch of levels may choke on."""
+    net = make_net(splitter)
+    n_edus = 400
+    encoded = net.encode(make_batch([n_edus]))
+
+    def pick_from_scores(scores):
+        return (0 if side == "right" else len(scores) - 1), 0.5
+
+    def pick_from_flat(log_probs, spans, first):
+        return first if side == "right" else first + spans.bincount() - 1
+
+    net.splitter.pick = pick_from_scores if splitter == "pointer" else pick_from_flat
+    (tree,) = net.decode(encoded)
+    if side == "right":
+        expected = [[i, i + 1, n_edus] for i in range(n_edus - 1)]
+    else:
+        expected = [[0, i - 1, i] for i in range(n_edus, 1, -1)]
+    assert tree.splits.tolist() == expected
+
+
+# Exact search
+
+
+def all_trees(start: int, end: int):
+    if end - start == 1:
+        yield ()
+        return
+    for split in range(start + 1, end):
+        for left in all_trees(start, split):
+            for right in all_trees(split, end):
+                yield ((start, split, end), *left, *right)
+
+
+def test_exact_search_equals_brute_force():
+    net = make_net("span")
+    greedy_was_beaten = False
+    for seed in range(6):
+        counts = [3, 6, 1, 7]
+        batch = make_batch(counts, seed=seed)
+        encoded = net.encode(batch)
+        exact, greedy = net.decode(encoded, exact=True), net.decode(encoded)
+        reference = Reference(net)
+        for document, count in enumerate(counts):
+            edus, state = reference.encode(one_document(batch, document))
+            spans = list(itertools.combinations(range(count + 1), 2))
+            spans = [(a, b) for a, b in spans if b - a > 1]
+            probs = dict(zip(spans, reference.split_probs("span", edus, state, spans), strict=True))
+
+            def log_prob(tree, probs=probs) -> float:
+                return sum(math.log(probs[a, b][k - a - 1]) for a, k, b in tree)
+
+            best = max(all_trees(0, count), key=log_prob)
+            assert exact[document].splits.tolist() == [list(row) for row in best]
+            assert split_log_prob(exact[document]) == pytest.approx(log_prob(best), abs=1e-4)
+            assert split_log_prob(exact[document]) >= split_log_prob(greedy[document]) - 1e-5
+            greedy_was_beaten |= log_prob(best) > split_log_prob(greedy[document]) + 1e-3
+    assert greedy_was_beaten, "the documents are too easy to tell exact from greedy"
+
+
+def test_exact_search_leaves_long_documents_to_greedy():
+    net = make_net("span")
+    encoded = net.encode(make_batch([12, 0, 30, 13, 1]))
+    exact, greedy = net.decode(encoded, exact=True), net.decode(encoded)
+    assert split_log_prob(exact[2]) > split_log_prob(greedy[2]) + 1e-3
+    mixed = net.decode(encoded, exact=True, max_exact=13)
+    assert_same_trees(mixed, [exact[0], exact[1], greedy[2], exact[3], exact[4]])
+    assert_same_trees(net.decode(encoded, exact=True, max_exact=0), greedy)
+
+
+# Bad input
+
+
+def change(batch: EduBatch, **fields) -> EduBatch:
+    return EduBatch(**{**vars(batch), **fields})
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"n_labels": 0}, "R250"),
+        ({"encoder_layers": 0}, "R250"),
+        ({"hidden_width": 7}, "R251"),
+        ({"splitter": "chart"}, "R252"),
+        ({"dropout": 1.0}, "R253"),
+    ],
+)
+def test_bad_settings_are_refused(settings, code):
+    with pytest.raises(RstError) as error:
+        make_net(**settings)
+    assert error.value.code == code
+
+
+def test_bad_batches_are_refused():
+    net, batch = make_net(), make_batch([3, 2])
+    bad_batches = [
+        (change(batch, tokens=batch.tokens[:, 1:]), "R254"),
+        (change(batch, edu_counts=[3, 3]), "R254"),
+        (change(batch, edu_features=torch.ones(5, 2)), "R254"),
+        (change(batch, edu_ends=batch.edu_starts), "R255"),
+        (change(batch, edu_ends=batch.edu_ends + 100), "R255"),
+        (change(batch, edu_starts=batch.edu_starts - 1), "R255"),
+    ]
+    for bad, code in bad_batches:
+        with pytest.raises(RstError) as error:
+            net.encode(bad)
+        assert error.value.code == code
+    with pytest.raises(RstError) as error:
+        make_net(n_features=2).encode(batch)
+    assert error.value.code == "R254"
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize(
+    "rows, labels, code",
+    [
+        ([[0, 1, 3]], [0], "R257"),
+        ([[0, 1, 3], [1, 2, 3]], [0], "R257"),
+        ([[1, 2, 3], [0, 1, 3]], [0, 0], "R258"),
+        ([[0, 1, 3], [0, 1, 2]], [0, 0], "R258"),
+        ([[0, 3, 3], [0, 3, 3]], [0, 0], "R258"),
+        ([[0, 1, 4], [1, 2, 4]], [0, 0], "R258"),
+        ([[0, 1, 3], [1, 2, 3]], [0, N_LABELS], "R259"),
+        ([[0, 1, 3], [1, 2, 3]], [-1, 0], "R259"),
+    ],
+)
+def test_gold_that_does_not_fit_is_refused(splitter, rows, labels, code):
+    net = make_net(splitter)
+    encoded = net.encode(make_batch([4, 3, 4]))
+    gold = make_gold([4, 3, 4])
+    gold[1] = GoldTree(torch.tensor(rows), torch.tensor(labels))
+    with pytest.raises(RstError) as error:
+        net.loss(encoded, gold)
+    assert error.value.code == code
+    if code in ("R257", "R258"):
+        assert "ocument 1 " in str(error.value)
+
+
+def test_gold_for_another_number_of_documents_is_refused():
+    net = make_net()
+    with pytest.raises(RstError) as error:
+        net.loss(net.encode(make_batch([3, 3])), make_gold([3]))
+    assert error.value.code == "R254"
+
+
+def test_exact_search_with_the_pointer_is_refused():
+    net = make_net("pointer")
+    encoded: EncodedEdus = net.encode(make_batch([3]))
+    with pytest.raises(RstError) as error:
+        net.decode(encoded, exact=True)
+    assert error.value.code == "R256"

@@ -1,0 +1,258 @@
+"""Both metrics: worked examples by hand, a slow second implementation, and their properties."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from spacy_rst.errors import RstError
+from spacy_rst.scoring.parseval import (
+    METRICS,
+    F1Scores,
+    SpanCounts,
+    count_trees,
+    macro_scores,
+    micro_scores,
+    original_spans,
+    rst_spans,
+)
+
+from ..strategies import tree_pairs, trees
+
+METHODS = ["rst", "original"]
+properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+# ((1 2)NS-Elab 3)NN-Joint against (1 (2 3)NS-Elab)NS-Elab
+GOLD = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Elaboration-NS")]
+PREDICTED = [(0, 1, 3, "Elaboration-NS"), (1, 2, 3, "Elaboration-NS")]
+PAIR = [(0, 1, 2, "Cause-SN")]
+
+
+def score_one(gold, predicted, method: str, **edus) -> F1Scores | None:
+    return micro_scores([count_trees(gold, predicted, method=method, **edus)])
+
+
+# Worked examples
+
+
+def test_worked_example_rst():
+    assert count_trees(GOLD, PREDICTED, method="rst") == SpanCounts(4, 4, 3, 1, 1, 1)
+    assert score_one(GOLD, PREDICTED, "rst") == F1Scores(3 / 4, 1 / 4, 1 / 4, 1 / 4)
+
+
+def test_worked_example_original():
+    assert count_trees(GOLD, PREDICTED, method="original") == SpanCounts(2, 2, 1, 0, 0, 0)
+    assert score_one(GOLD, PREDICTED, "original") == F1Scores(1 / 2, 0, 0, 0)
+
+
+def test_spans_of_the_worked_example():
+    assert rst_spans(GOLD) == {
+        (0, 2): ("N", "Joint"),
+        (2, 3): ("N", "Joint"),
+        (0, 1): ("N", "span"),
+        (1, 2): ("S", "Elaboration"),
+    }
+    assert original_spans(GOLD) == {(0, 3): ("NN", "Joint"), (0, 2): ("NS", "Elaboration")}
+
+
+@pytest.mark.parametrize(
+    "label, rst, original",
+    [
+        ("Cause-SN", (2, 2, 2), (1, 1, 1)),
+        # The nucleus carries "span" in both, the satellites differ.
+        ("Background-SN", (2, 1, 1), (1, 0, 0)),
+        # The left part is (S, Cause) in one and (N, span) in the other, and so is the right part.
+        ("Cause-NS", (0, 0, 0), (0, 1, 0)),
+        # Left: (S, Cause) and (N, Cause). Right: (N, span) and (N, Cause).
+        ("Cause-NN", (1, 1, 0), (0, 1, 0)),
+        ("Joint-NN", (1, 0, 0), (0, 0, 0)),
+    ],
+)
+def test_nuclearity_and_relation_are_judged_independently(label, rst, original):
+    predicted = [(0, 1, 2, label)]
+    assert count_trees(PAIR, predicted, method="rst") == SpanCounts(2, 2, 2, *rst)
+    assert count_trees(PAIR, predicted, method="original") == SpanCounts(1, 1, 1, *original)
+
+
+def test_micro_and_macro_over_two_documents():
+    """The worked example and a pair that is right: 3 of 4 and 2 of 2 spans, and so on."""
+    documents = [(GOLD, PREDICTED), (PAIR, PAIR)]
+    rst = [count_trees(*document, method="rst") for document in documents]
+    assert micro_scores(rst) == F1Scores(5 / 6, 1 / 2, 1 / 2, 1 / 2)
+    assert macro_scores(rst) == F1Scores(7 / 8, 5 / 8, 5 / 8, 5 / 8)
+    original = [count_trees(*document, method="original") for document in documents]
+    assert micro_scores(original) == F1Scores(2 / 3, 1 / 3, 1 / 3, 1 / 3)
+    assert macro_scores(original) == F1Scores(3 / 4, 1 / 2, 1 / 2, 1 / 2)
+
+
+# Predicted EDUs
+
+
+def test_predicted_edus_are_compared_by_their_offsets():
+    """Gold spans 0-30, 0-20, 20-30, 0-10, 10-20; the prediction joined the last two EDUs."""
+    edus = {
+        "gold_edus": [(0, 10), (10, 20), (20, 30)],
+        "predicted_edus": [(0, 10), (10, 30)],
+    }
+    predicted = [(0, 1, 2, "Elaboration-NS")]
+    assert count_trees(GOLD, predicted, method="rst", **edus) == SpanCounts(4, 2, 1, 1, 1, 1)
+    assert score_one(GOLD, predicted, "rst", **edus) == F1Scores(*[2 * 1 / (4 + 2)] * 4)
+    assert score_one(GOLD, predicted, "original", **edus) == F1Scores(2 / 3, 0, 0, 0)
+
+
+def test_equal_indices_over_other_offsets_do_not_match():
+    edus = {"gold_edus": [(0, 10), (10, 30)], "predicted_edus": [(0, 20), (20, 30)]}
+    assert count_trees(PAIR, PAIR, method="rst", **edus) == SpanCounts(2, 2, 0, 0, 0, 0)
+    assert count_trees(PAIR, PAIR, method="original", **edus) == SpanCounts(1, 1, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(method):
+    edus = {
+        "gold_edus": [(0, 10), (10, 20), (20, 30)],
+        "predicted_edus": [(0, 10), (10, 15), (15, 20), (20, 30)],
+    }
+    predicted = [(0, 3, 4, "Joint-NN"), (0, 1, 3, "Elaboration-NS"), (1, 2, 3, "Joint-NN")]
+    counts = count_trees(GOLD, predicted, method=method, **edus)
+    precision, recall = counts.span / counts.predicted, counts.span / counts.gold
+    assert precision < recall == 1
+    assert micro_scores([counts]).span == pytest.approx(
+        2 * precision * recall / (precision + recall)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_document_without_prediction_counts_as_missed(method):
+    counts = [count_trees(PAIR, [], method=method), count_trees(PAIR, PAIR, method=method)]
+    assert macro_scores(counts) == F1Scores(0.5, 0.5, 0.5, 0.5)
+    assert micro_scores(counts).span == pytest.approx(2 / 3)
+
+
+# Nothing to count
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_single_edu_documents_count_nothing_and_divide_nothing(method):
+    single = count_trees([], [], method=method, gold_edus=[(0, 5)], predicted_edus=[(0, 5)])
+    assert single == SpanCounts(0, 0, 0, 0, 0, 0)
+    assert micro_scores([single]) is None
+    assert macro_scores([single]) is None
+    scored = count_trees(GOLD, PREDICTED, method=method)
+    assert micro_scores([single, scored]) == micro_scores([scored])
+    assert macro_scores([single, scored, single]) == macro_scores([scored])
+
+
+def test_no_documents():
+    assert micro_scores([]) is None
+    assert macro_scores([]) is None
+
+
+def test_unknown_method():
+    with pytest.raises(RstError, match="R701.*'labelled'.*rst, original"):
+        count_trees(GOLD, PREDICTED, method="labelled")
+
+
+def test_scores_as_dict():
+    assert F1Scores(0.1, 0.2, 0.3, 0.4).as_dict() == {
+        "span": 0.1,
+        "nuclearity": 0.2,
+        "relation": 0.3,
+        "full": 0.4,
+    }
+
+
+# A second implementation, which asks each span of one tree whether the other has it
+
+
+def slow_units(splits, method: str) -> list[tuple[tuple[int, int], str, str]]:
+    units = []
+    for start, middle, end, label in splits:
+        relation, nuclearity = label[:-3], label[-2:]
+        if method == "original":
+            units.append(((start, end), nuclearity, relation))
+        elif nuclearity == "NN":
+            units.append(((start, middle), "N", relation))
+            units.append(((middle, end), "N", relation))
+        elif nuclearity == "NS":
+            units.append(((start, middle), "N", "span"))
+            units.append(((middle, end), "S", relation))
+        elif nuclearity == "SN":
+            units.append(((start, middle), "S", relation))
+            units.append(((middle, end), "N", "span"))
+    return units
+
+
+def slow_f1(documents, method: str, average: str) -> dict[str, Fraction]:
+    judgements = {
+        "span": lambda g, p: g[0] == p[0],
+        "nuclearity": lambda g, p: g[:2] == p[:2],
+        "relation": lambda g, p: (g[0], g[2]) == (p[0], p[2]),
+        "full": lambda g, p: g == p,
+    }
+    scores = {}
+    for metric, agrees in judgements.items():
+        hits, precisions, sizes = [], [], []
+        for gold, predicted in documents:
+            gold_units, predicted_units = slow_units(gold, method), slow_units(predicted, method)
+            hits.append(sum(any(agrees(g, p) for p in predicted_units) for g in gold_units))
+            precisions.append(len(predicted_units))
+            sizes.append(len(gold_units))
+        if average == "micro":
+            hits, precisions, sizes = [sum(hits)], [sum(precisions)], [sum(sizes)]
+        f1 = []
+        for hit, n_predicted, n_gold in zip(hits, precisions, sizes, strict=True):
+            precision, recall = Fraction(hit, n_predicted), Fraction(hit, n_gold)
+            f1.append(2 * precision * recall / (precision + recall) if hit else Fraction(0))
+        scores[metric] = sum(f1, Fraction(0)) / len(f1)
+    return scores
+
+
+@settings(properties, max_examples=15)
+@given(tree_pairs(), tree_pairs())
+def test_agrees_with_a_slow_implementation(first, second):
+    documents = [(gold.splits[:], predicted.splits[:]) for gold, predicted in (first, second)]
+    for method in METHODS:
+        counts = [count_trees(*document, method=method) for document in documents]
+        for average, scores in (("micro", micro_scores(counts)), ("macro", macro_scores(counts))):
+            slow = slow_f1(documents, method, average)
+            assert scores.as_dict() == pytest.approx({m: float(slow[m]) for m in METRICS})
+
+
+# Properties
+
+
+@properties
+@given(trees())
+def test_a_tree_scored_against_itself_is_perfect(tree):
+    for method in METHODS:
+        scores = score_one(tree.splits, tree.splits, method)
+        assert scores == (F1Scores(1, 1, 1, 1) if len(tree) > 1 else None)
+
+
+@properties
+@given(tree_pairs())
+def test_rst_span_score_follows_from_the_original_one(pair):
+    gold, predicted = pair
+    rst = score_one(gold.splits, predicted.splits, "rst")
+    original = score_one(gold.splits, predicted.splits, "original")
+    assert rst.span == pytest.approx((1 + original.span) / 2)
+
+
+@properties
+@given(tree_pairs())
+def test_scores_are_symmetric_and_ordered(pair):
+    gold, predicted = pair
+    for method in METHODS:
+        scores = score_one(gold.splits, predicted.splits, method)
+        assert scores == score_one(predicted.splits, gold.splits, method)
+        assert 0 <= scores.full <= min(scores.nuclearity, scores.relation)
+        assert max(scores.nuclearity, scores.relation) <= scores.span <= 1
+
+
+@properties
+@given(trees())
+def test_number_of_spans(tree):
+    assert len(rst_spans(tree.splits)) == 2 * len(tree) - 2
+    assert len(original_spans(tree.splits)) == len(tree) - 1

@@ -1,0 +1,129 @@
+"""The registered scorer on Docs."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+
+from spacy_rst.doc import doc_from_edus
+from spacy_rst.scoring.parseval import METRICS, SpanCounts
+from spacy_rst.scoring.scorer import count_example, score_trees
+from spacy_rst.tree import RstTree
+
+NLP = spacy.blank("en")
+EDUS = ["one ,", "two ,", "three ."]
+GOLD = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Elaboration-NS")]
+PREDICTED = [(0, 1, 3, "Elaboration-NS"), (1, 2, 3, "Elaboration-NS")]
+PREFIXES = ["rst_", "rst_macro_", "rst_original_", "rst_original_macro_"]
+
+
+def parsed(splits, edus=EDUS, **user_data) -> Doc:
+    doc = doc_from_edus(NLP, edus)
+    doc._.rst_tree = RstTree.from_splits(splits, edus)
+    doc.user_data.update(user_data)
+    return doc
+
+
+def values(scores, prefix: str) -> list[float | None]:
+    return [scores[prefix + metric] for metric in METRICS]
+
+
+def test_worked_example_on_docs():
+    scores = score_trees([Example(parsed(PREDICTED), parsed(GOLD))])
+    assert values(scores, "rst_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
+    assert values(scores, "rst_macro_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
+    assert values(scores, "rst_original_") == [1 / 2, 0, 0, 0]
+    assert values(scores, "rst_original_macro_") == [1 / 2, 0, 0, 0]
+    assert scores["rst_per_lang"] is None
+    assert len(scores) == 4 * len(PREFIXES) + 1
+
+
+def test_micro_macro_and_languages():
+    pair = [(0, 1, 2, "Cause-SN")]
+    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], lang="de"))
+    partly = Example(parsed(PREDICTED), parsed(GOLD, lang="en"))
+    scores = score_trees([right, partly])
+    assert values(scores, "rst_") == [5 / 6, 1 / 2, 1 / 2, 1 / 2]
+    assert values(scores, "rst_macro_") == [7 / 8, 5 / 8, 5 / 8, 5 / 8]
+    assert list(scores["rst_per_lang"]) == ["de", "en"]
+    assert values(scores["rst_per_lang"]["de"], "rst_original_macro_") == [1, 1, 1, 1]
+    assert values(scores["rst_per_lang"]["en"], "rst_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
+
+
+def test_predicted_edus_are_compared_by_their_place_in_the_text():
+    predicted = parsed([(0, 1, 2, "Elaboration-NS")], ["one ,", "two , three ."])
+    counts = count_example(Example(predicted, parsed(GOLD)))
+    assert counts == {
+        "rst": SpanCounts(4, 2, 1, 1, 1, 1),
+        "original": SpanCounts(2, 1, 1, 0, 0, 0),
+    }
+
+
+def test_white_space_at_the_edges_of_edus_does_not_matter():
+    splits = [(0, 1, 2, "Joint-NN")]
+    gold = doc_from_edus(NLP, ["One .", "Two ."], paragraph_starts=[1])
+    gold._.rst_tree = RstTree.from_splits(splits)
+    for borders in ([(0, 3), (3, 5)], [(0, 2), (2, 5)]):
+        predicted = gold.copy()
+        edus = [predicted[start:end] for start, end in borders]
+        predicted._.rst_tree = RstTree.from_splits(splits, edus)
+        scores = score_trees([Example(predicted, gold)])
+        assert values(scores, "rst_") == [1, 1, 1, 1]
+
+
+def test_tokens_may_differ():
+    words = [("one", True), (",", True), ("two,", True), ("three.", False)]
+    predicted = Doc(NLP.vocab, words=[w for w, _ in words], spaces=[s for _, s in words])
+    gold = doc_from_edus(NLP, ["one ,", "two, three."])
+    splits = [(0, 1, 2, "Joint-NN")]
+    gold._.rst_tree = RstTree.from_splits(splits)
+    predicted._.rst_tree = RstTree.from_splits(splits, [predicted[0:2], predicted[2:4]])
+    assert len(gold) != len(predicted)
+    assert values(score_trees([Example(predicted, gold)]), "rst_") == [1, 1, 1, 1]
+
+
+def test_documents_without_a_gold_tree_are_left_out():
+    unparsed = doc_from_edus(NLP, EDUS)
+    scored = Example(parsed(PREDICTED), parsed(GOLD))
+    scores = score_trees([Example(parsed(PREDICTED), unparsed), scored])
+    assert scores == score_trees([scored])
+
+
+def test_documents_whose_gold_edus_were_exchanged_are_left_out():
+    stale = parsed(GOLD)
+    stale.spans["edus"] = [stale[0:1], stale[1:6]]
+    scored = Example(parsed(PREDICTED), parsed(GOLD))
+    assert score_trees([Example(parsed(PREDICTED), stale), scored]) == score_trees([scored])
+
+
+@pytest.mark.parametrize("unparsed", [doc_from_edus(NLP, EDUS), NLP(" ".join(EDUS))])
+def test_documents_without_a_predicted_tree_count_as_missed(unparsed):
+    scores = score_trees([Example(unparsed, parsed(GOLD))])
+    assert all(values(scores, prefix) == [0, 0, 0, 0] for prefix in PREFIXES)
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [
+        pytest.param([], id="no documents"),
+        pytest.param([Example(NLP("x"), NLP("x"))], id="no gold tree"),
+        pytest.param([Example(parsed([], ["x"]), parsed([], ["x"]))], id="one EDU"),
+        pytest.param([Example(NLP(""), NLP(""))], id="no text"),
+    ],
+)
+def test_nothing_to_score_gives_none(examples):
+    scores = score_trees(examples)
+    assert all(values(scores, prefix) == [None] * 4 for prefix in PREFIXES)
+
+
+def test_single_edu_documents_change_nothing():
+    scored = Example(parsed(PREDICTED), parsed(GOLD))
+    single = Example(parsed([], ["x"]), parsed([], ["x"]))
+    assert score_trees([single, scored, single]) == score_trees([scored])
+
+
+def test_scorer_is_registered():
+    assert registry.scorers.get("spacy_rst.rst_scorer.v1")() is score_trees

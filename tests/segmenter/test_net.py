@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_rst.errors import RstError
+from spacy_rst.segmenter import net as net_module
+from spacy_rst.segmenter.net import EduNet, make_windows
+
+WIDTH = 6
+
+
+def make_net(**settings):
+    torch.manual_seed(0)
+    return EduNet(**{"token_width": WIDTH, "hidden_width": 10, "dropout": 0.0, **settings}).eval()
+
+
+def test_scores_do_not_depend_on_the_batch():
+    net = make_net(layers=2)
+    lengths = [5, 0, 1, 12, 3]
+    tokens = torch.randn(sum(lengths), WIDTH)
+    together = net(tokens, lengths).split(lengths)
+    for scores, own in zip(together, tokens.split(lengths), strict=True):
+        torch.testing.assert_close(scores, net(own, [len(own)]))
+
+
+def test_predicts_short_documents_as_it_reads_them_in_training():
+    net = make_net()
+    lengths = [7, 20, 0, 2]
+    tokens = torch.randn(sum(lengths), WIDTH)
+    whole = net(tokens, lengths)
+    torch.testing.assert_close(net.predict(tokens, lengths, window=20, margin=4), whole)
+
+
+def test_no_tokens_no_scores():
+    net = make_net()
+    nothing = torch.zeros(0, WIDTH)
+    assert net(nothing, []).shape == net(nothing, [0, 0]).shape == (0,)
+    assert net.predict(nothing, []).shape == net.predict(nothing, [0]).shape == (0,)
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=4),
+    st.integers(0, 6),
+    st.integers(1, 20),
+)
+def test_windows_keep_each_token_once_with_its_context(lengths, margin, kept):
+    window = 2 * margin + kept
+    windows = list(make_windows(lengths, window, margin))
+    tokens = [token for part in windows for token in range(part.keep_start, part.keep_end)]
+    assert tokens == list(range(sum(lengths)))
+    borders = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
+    for part in windows:
+        document_start = max(border for border in borders if border <= part.keep_start)
+        document_end = min(border for border in borders if border >= part.keep_end)
+        assert document_start <= part.start <= max(document_start, part.keep_start - margin)
+        assert min(document_end, part.keep_end + margin) <= part.end <= document_end
+        assert part.end - part.start == min(window, document_end - document_start)
+
+
+def test_long_documents_are_scored_as_if_they_were_read_as_a_whole(monkeypatch):
+    monkeypatch.setattr(net_module, "BATCH_TOKENS", 150)
+    net = make_net()
+    lengths = [333, 10, 64, 65]
+    tokens = torch.randn(sum(lengths), WIDTH)
+    whole = net(tokens, lengths)
+    windows = net.predict(tokens, lengths, window=64, margin=24)
+    torch.testing.assert_close(windows, whole, atol=1e-4, rtol=0)
+    # So it does depend on the margin.
+    careless = net.predict(tokens, lengths, window=64, margin=0)
+    assert (careless - whole).abs().max() > 1e-2
+
+
+def test_a_long_document_runs_through_the_lstm_in_bounded_batches(monkeypatch):
+    monkeypatch.setattr(net_module, "BATCH_TOKENS", 150)
+    net = make_net()
+    sizes = []
+    net.encoder.register_forward_pre_hook(lambda _, args: sizes.append(len(args[0].data)))
+    net.predict(torch.randn(1000, WIDTH), [1000], window=64, margin=8)
+    assert max(sizes) <= 150
+    assert len(sizes) > 5
+
+
+def test_features_matter():
+    net = make_net(n_features=2)
+    tokens = torch.randn(4, WIDTH)
+    without, with_one = torch.zeros(4, 2), torch.zeros(4, 2)
+    with_one[2, 1] = 1
+    assert not torch.equal(net(tokens, [4], without), net(tokens, [4], with_one))
+
+
+def test_dropout_acts_in_training_only():
+    net = make_net(dropout=0.5, layers=2)
+    tokens = torch.randn(8, WIDTH)
+    assert torch.equal(net(tokens, [8]), net(tokens, [8]))
+    net.train()
+    assert not torch.equal(net(tokens, [8]), net(tokens, [8]))
+    net.set_dropout(0.0)
+    assert torch.equal(net(tokens, [8]), net(tokens, [8]))
+
+
+def test_gradients_reach_every_weight_and_the_tokens():
+    net = make_net(layers=2, n_features=1).train()
+    tokens = torch.randn(9, WIDTH, requires_grad=True)
+    net(tokens, [4, 5], torch.ones(9, 1)).sum().backward()
+    assert tokens.grad is not None and bool((tokens.grad != 0).any(dim=1).all())
+    assert all(weight.grad is not None for weight in net.parameters())
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"hidden_width": 0}, "R400"),
+        ({"layers": 0}, "R400"),
+        ({"token_width": 0}, "R400"),
+        ({"hidden_width": 7}, "R401"),
+        ({"dropout": 1.0}, "R253"),
+    ],
+)
+def test_refuses_sizes_that_make_no_net(settings, code):
+    with pytest.raises(RstError) as error:
+        make_net(**settings)
+    assert error.value.code == code
+
+
+def test_refuses_input_of_other_shapes():
+    tokens = torch.zeros(3, WIDTH)
+    for bad in (
+        lambda: make_net()(tokens, [4]),
+        lambda: make_net()(torch.zeros(3, WIDTH + 1), [3]),
+        lambda: make_net()(tokens, [3], torch.zeros(3, 1)),
+        lambda: make_net(n_features=2)(tokens, [3]),
+        lambda: make_net(n_features=2)(tokens, [3], torch.zeros(2, 2)),
+    ):
+        with pytest.raises(RstError) as error:
+            bad()
+        assert error.value.code == "R402"
+
+
+@pytest.mark.parametrize("window, margin", [(10, 5), (10, -1), (0, 0)])
+def test_refuses_windows_that_keep_nothing(window, margin):
+    with pytest.raises(RstError) as error:
+        make_net().predict(torch.zeros(3, WIDTH), [3], window=window, margin=margin)
+    assert error.value.code == "R403"

@@ -1,0 +1,416 @@
+"""Trees on Docs: the extensions, what they survive, and EDUs that do not fit."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_rst.doc import doc_from_edus, get_edus, set_edus
+from spacy_rst.errors import RstError
+from spacy_rst.tree import RstTree
+
+from .processes import run_python
+from .strategies import chain_tree, trees
+
+EDUS = ["It rains ,", "so we stay", "at home ."]
+SPLITS = [(0, 1, 3, "Cause-SN"), (1, 2, 3, "Elaboration-NS")]
+SCORES = [(0.75, 0.5), (0.25, 0.125)]
+BLANK = spacy.blank("xx")
+
+properties = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Language:
+    return spacy.blank("en")
+
+
+@pytest.fixture
+def doc(nlp) -> Doc:
+    doc = doc_from_edus(nlp, EDUS)
+    doc._.rst_tree = RstTree.from_splits(SPLITS, scores=SCORES)
+    return doc
+
+
+@pytest.fixture
+def tree() -> RstTree:
+    return RstTree.from_splits(SPLITS, EDUS, SCORES)
+
+
+def with_edus(nlp: Language, text: str, *borders: tuple[int, int]) -> Doc:
+    doc = nlp(text)
+    doc.spans["edus"] = [doc[start:end] for start, end in borders]
+    return doc
+
+
+# The extensions
+
+
+def test_the_tree_hangs_on_the_doc(doc, tree):
+    found = doc._.rst_tree
+    assert found == tree
+    assert all(isinstance(edu, Span) and edu.doc is doc for edu in found.edus)
+    assert found.root.right.span == doc[3:9]
+    assert found.root.right.text == "so we stay at home ."
+    assert found.root.score == SCORES[0]
+
+
+def test_the_tree_is_stored_as_plain_values(doc):
+    assert doc.user_data == json.loads(json.dumps(doc.user_data))
+
+
+def test_setting_none_takes_the_tree_off(doc):
+    doc._.rst_tree = None
+    assert doc._.rst_tree is None
+    assert doc._.rst_json is None
+    assert doc[0:1]._.rst_node is None
+    assert len(doc.spans["edus"]) == 3
+
+
+def test_a_tree_with_spans_brings_its_edus(nlp):
+    doc = nlp("It rains , so we stay .")
+    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Cause-SN")], [doc[0:3], doc[3:7]])
+    assert [edu.text for edu in doc.spans["edus"]] == ["It rains ,", "so we stay ."]
+    assert doc._.rst_tree.root.relation == "Cause"
+
+
+def test_one_edu_gives_a_tree_of_one_leaf(nlp):
+    doc = doc_from_edus(nlp, ["All of it ."])
+    doc._.rst_tree = RstTree.from_splits([], ["All of it ."])
+    restored = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert len(restored._.rst_tree) == 1
+    assert restored._.rst_tree.root.span.text == "All of it ."
+    assert restored[1:2]._.rst_node.is_leaf
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n  \n"])
+def test_docs_without_text_have_no_edus_and_no_tree(nlp, text):
+    doc = nlp(text)
+    assert get_edus(doc) == []
+    assert doc._.rst_tree is None
+    assert doc._.rst_json is None
+    assert doc[:]._.rst_node is None
+    restored = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert restored._.rst_tree is None
+
+
+def test_json(doc):
+    assert doc._.rst_json == {
+        "version": 1,
+        "edus": EDUS,
+        "splits": [list(split) for split in SPLITS],
+        "scores": [list(score) for score in SCORES],
+        "edu_chars": [[0, 10], [11, 21], [22, 31]],
+    }
+
+
+@pytest.mark.parametrize(
+    "start, end, expected",
+    [
+        (0, 1, (0, 1)),
+        (0, 3, (0, 1)),
+        (2, 4, (0, 3)),
+        (3, 4, (1, 2)),
+        (4, 7, (1, 3)),
+        (7, 9, (2, 3)),
+        (0, 9, (0, 3)),
+        (5, 5, (1, 2)),
+    ],
+)
+def test_the_smallest_node_that_covers_a_span(doc, start, end, expected):
+    node = doc[start:end]._.rst_node
+    assert (node.start, node.end) == expected
+
+
+def test_nodes_of_spans_in_white_space(nlp):
+    doc = with_edus(nlp, "\n\nOne .\n\nTwo .\n\n", (1, 3), (4, 6))
+    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Joint-NN")])
+    nodes = [(token.text, doc[token.i : token.i + 1]._.rst_node) for token in doc]
+    assert [(text, node.start, node.end) for text, node in nodes] == [
+        ("\n\n", 0, 1), ("One", 0, 1), (".", 0, 1), ("\n\n", 0, 2), ("Two", 1, 2), (".", 1, 2),
+        ("\n\n", 1, 2),
+    ]  # fmt: skip
+
+
+def test_setter_refuses_other_values(doc):
+    with pytest.raises(RstError, match="R024.*RstTree"):
+        doc._.rst_tree = SPLITS
+
+
+@pytest.mark.parametrize("n_edus", [0, 2, 4])
+def test_setter_refuses_a_tree_over_another_number_of_edus(nlp, tree, n_edus):
+    doc = doc_from_edus(nlp, ["unit"] * n_edus)
+    with pytest.raises(RstError, match=f"R021.* 3 EDUs .* has {n_edus}"):
+        doc._.rst_tree = tree
+    assert doc._.rst_tree is None
+
+
+def test_setter_refuses_the_spans_of_another_doc(nlp, doc):
+    other = doc_from_edus(nlp, EDUS)
+    with pytest.raises(RstError, match="R025.*It rains"):
+        other._.rst_tree = doc._.rst_tree
+
+
+# Serialisation
+
+
+def test_bytes_and_disk(doc, tree, nlp, tmp_path):
+    assert Doc(nlp.vocab).from_bytes(doc.to_bytes())._.rst_tree == tree
+    doc.to_disk(tmp_path / "doc")
+    assert Doc(nlp.vocab).from_disk(tmp_path / "doc")._.rst_tree == tree
+
+
+def test_docbin(doc, tree, nlp):
+    stored = DocBin(store_user_data=True, docs=[doc, nlp("Not parsed .")]).to_bytes()
+    parsed, not_parsed = DocBin().from_bytes(stored).get_docs(spacy.blank("en").vocab)
+    assert parsed._.rst_tree == tree
+    assert parsed._.rst_json == doc._.rst_json
+    assert not_parsed._.rst_tree is None
+
+
+def test_docbin_without_user_data_keeps_the_edus_only(doc, nlp):
+    (restored,) = DocBin().from_bytes(DocBin(docs=[doc]).to_bytes()).get_docs(nlp.vocab)
+    assert [edu.text for edu in get_edus(restored)] == EDUS
+    assert restored._.rst_tree is None
+
+
+def test_pickle(doc, tree):
+    assert pickle.loads(pickle.dumps(doc))._.rst_tree == tree
+
+
+def test_a_copied_doc_has_a_tree_of_its_own(doc, tree):
+    copied = doc.copy()
+    assert copied._.rst_tree == tree
+    assert copied._.rst_tree.edus[0].doc is copied
+    copied._.rst_tree = None
+    assert doc._.rst_tree == tree
+
+
+def test_doc_json_round_trip(doc, tree, nlp):
+    data = json.loads(json.dumps(doc.to_json(underscore=["rst_json"])))
+    assert data["_"]["rst_json"] == doc._.rst_json
+    assert Doc(nlp.vocab).from_json(data)._.rst_tree == tree
+
+
+def test_doc_json_of_a_doc_without_tree(nlp):
+    data = json.loads(json.dumps(nlp("Not parsed .").to_json(underscore=["rst_json"])))
+    assert data["_"]["rst_json"] is None
+    assert Doc(nlp.vocab).from_json(data)._.rst_tree is None
+
+
+@properties
+@given(trees())
+def test_random_trees_survive_serialisation(tree):
+    doc = doc_from_edus(BLANK, tree.edus)
+    doc._.rst_tree = tree
+    assert doc._.rst_tree == tree
+    assert Doc(BLANK.vocab).from_bytes(doc.to_bytes())._.rst_tree == tree
+    stored = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (restored,) = DocBin().from_bytes(stored).get_docs(BLANK.vocab)
+    assert restored._.rst_tree == tree
+    assert pickle.loads(pickle.dumps(doc))._.rst_tree == tree
+
+
+@pytest.mark.parametrize("direction", ["left", "right"])
+def test_ten_thousand_edus_on_a_doc(direction):
+    tree = chain_tree(10_000, direction)
+    doc = doc_from_edus(BLANK, tree.edus)
+    doc._.rst_tree = tree
+    assert doc._.rst_tree == tree
+    assert Doc(BLANK.vocab).from_bytes(doc.to_bytes())._.rst_tree == tree
+    assert doc[-1:]._.rst_node.end == 10_000
+
+
+def test_a_fresh_process_reads_a_docbin(doc, tree, tmp_path):
+    DocBin(store_user_data=True, docs=[doc]).to_disk(tmp_path / "trees.spacy")
+    printed = run_python(
+        "import json, sys, spacy_rst\n"
+        "from spacy.tokens import DocBin\n"
+        "from spacy.vocab import Vocab\n"
+        "(doc,) = DocBin().from_disk(sys.argv[1]).get_docs(Vocab())\n"
+        "print(json.dumps([doc._.rst_tree.to_dict(), doc[0:1]._.rst_node.text]))\n",
+        str(tmp_path / "trees.spacy"),
+    )
+    assert json.loads(printed) == [tree.to_dict(), EDUS[0]]
+
+
+COMPONENT = '''
+from spacy.language import Language
+from spacy_rst.doc import set_edus
+from spacy_rst.tree import RstTree
+
+@Language.component("put_tree")
+def put_tree(doc):
+    words = [doc[i : i + 1] for i in range(len(doc))]
+    set_edus(doc, words)
+    splits = [(0, end - 1, end, "Elaboration-NS") for end in range(2, len(words) + 1)]
+    if words:
+        doc._.rst_tree = RstTree.from_splits(splits, words, [(0.5, 0.25)] * len(splits))
+    return doc
+'''
+
+TWO_PROCESSES = '''
+import spacy
+import tree_component
+
+if __name__ == "__main__":
+    nlp = spacy.blank("en")
+    nlp.add_pipe("put_tree")
+    texts = ["one two three", "", "single"] * 20
+    for text, doc in zip(texts, nlp.pipe(texts, n_process=2, batch_size=5), strict=True):
+        assert doc.text == text
+        tree, expected = doc._.rst_tree, nlp(text)._.rst_tree
+        assert tree == expected, text
+        assert (tree is None) == (text == "")
+    print("all trees came through")
+'''
+
+
+def test_two_processes(tmp_path: Path):
+    (tmp_path / "tree_component.py").write_text(COMPONENT, encoding="utf8")
+    printed = run_python(TWO_PROCESSES, python_path=str(tmp_path))
+    assert printed.strip() == "all trees came through"
+
+
+# Docs made of other Docs, and EDUs that were exchanged: no tree rather than a wrong one
+
+
+def test_merged_docs_have_no_tree(nlp, doc):
+    with pytest.warns(UserWarning, match="W102"):
+        merged = Doc.from_docs([doc, doc_from_edus(nlp, EDUS)])
+    assert len(get_edus(merged)) == 6
+    assert merged._.rst_tree is None
+    assert merged._.rst_json is None
+    assert merged[0:1]._.rst_node is None
+
+
+@pytest.mark.parametrize("copy_user_data", [False, True])
+def test_a_part_of_a_doc_has_no_tree(doc, copy_user_data):
+    part = doc[3:9].as_doc(copy_user_data=copy_user_data)
+    assert part._.rst_tree is None
+    assert part._.rst_json is None
+    assert part[0:1]._.rst_node is None
+
+
+def test_a_part_of_a_doc_never_gets_the_old_tree(doc):
+    part = doc[3:9].as_doc(copy_user_data=True)
+    part.spans["edus"] = [part[0:2], part[2:4], part[4:6]]
+    assert part._.rst_tree is None
+    whole = doc[:].as_doc(copy_user_data=True)
+    whole.spans["edus"] = [whole[edu.start : edu.end] for edu in doc.spans["edus"]]
+    assert whole._.rst_tree == doc._.rst_tree
+
+
+def test_other_edus_take_the_tree_away(doc):
+    set_edus(doc, [doc[0:3], doc[3:9]])
+    assert "rst_tree" not in doc.user_data
+    assert doc._.rst_tree is None
+
+
+@pytest.mark.parametrize(
+    "borders", [[(0, 3), (3, 9)], [(0, 2), (2, 6), (6, 9)], [(0, 3), (3, 6), (6, 8)], []]
+)
+def test_a_tree_over_exchanged_edus_is_not_given_out(doc, borders):
+    doc.spans["edus"] = [doc[start:end] for start, end in borders]
+    assert doc._.rst_tree is None
+    assert doc._.rst_json is None
+    assert doc[0:1]._.rst_node is None
+    del doc.spans["edus"]
+    assert doc._.rst_tree is None
+
+
+def test_retokenized_docs_have_no_tree_until_their_edus_are_set_again(doc, tree):
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[3:5])
+    assert doc._.rst_tree is None
+    assert doc[0:1]._.rst_node is None
+    with pytest.raises(RstError, match="R027"):
+        get_edus(doc)
+    with pytest.raises(RstError, match="R027"):
+        doc._.rst_tree = tree
+    doc.spans["edus"] = [doc[0:3], doc[3:5], doc[5:8]]
+    assert doc._.rst_tree == tree
+
+
+def test_tokens_split_under_the_edus(doc):
+    with doc.retokenize() as retokenizer:
+        retokenizer.split(doc[1], ["ra", "ins"], heads=[(doc[1], 0), (doc[1], 0)])
+    assert doc._.rst_tree is None
+    with pytest.raises(RstError, match="R027"):
+        get_edus(doc)
+
+
+# EDUs that do not fit the text
+
+
+def test_get_edus(doc):
+    assert [edu.text for edu in get_edus(doc)] == EDUS
+
+
+def test_gaps_of_white_space_are_fine(nlp):
+    doc = with_edus(nlp, "\n\nOne .\n\nTwo .\n\n", (1, 3), (4, 6))
+    assert [edu.text for edu in get_edus(doc)] == ["One .", "Two ."]
+
+
+@pytest.mark.parametrize(
+    "borders, code, named",
+    [
+        pytest.param([], "R020", "edu_segmenter", id="none"),
+        pytest.param([(0, 3), (2, 5)], "R022", "'a b c' and 'c d e'", id="overlap"),
+        pytest.param([(0, 5), (0, 5)], "R022", "'a b c d e' and 'a b c d e'", id="repeated"),
+        pytest.param([(3, 5), (0, 3)], "R023", "'' and 'd e'.*'a'", id="second half first"),
+        pytest.param([(0, 2), (4, 5), (2, 4)], "R023", "'a b' and 'e'.*'c'", id="swapped"),
+        pytest.param([(0, 2), (2, 5), (0, 2)], "R022", "'c d e' and 'a b'", id="out of order"),
+        pytest.param([(0, 2), (3, 5)], "R023", "'a b' and 'd e'.*'c'", id="gap"),
+        pytest.param([(1, 5)], "R023", "'' and 'b c d e'.*'a'", id="gap at the start"),
+        pytest.param([(0, 4)], "R023", "'a b c d' and ''.*'e'", id="gap at the end"),
+        pytest.param([(0, 2), (2, 2), (2, 5)], "R026", "EDU 2", id="empty"),
+    ],
+)
+def test_edus_that_do_not_fit(nlp, borders, code, named):
+    doc = with_edus(nlp, "a b c d e", *borders)
+    with pytest.raises(RstError, match=named) as caught:
+        get_edus(doc)
+    assert caught.value.code == code
+
+
+def test_no_span_group_is_no_edus(nlp):
+    with pytest.raises(RstError, match=r"R020.*edu_segmenter.*doc\.spans\['edus'\]"):
+        get_edus(nlp("Some text ."))
+
+
+# Docs from EDUs
+
+
+def test_doc_from_edus(nlp):
+    doc = doc_from_edus(nlp, [" It rains, ", "so we don't go."])
+    assert doc.text == "It rains, so we don't go."
+    assert [edu.text for edu in get_edus(doc)] == ["It rains,", "so we don't go."]
+    assert [token.text for token in doc] == [
+        "It", "rains", ",", "so", "we", "do", "n't", "go", ".",
+    ]  # fmt: skip
+
+
+def test_doc_from_edus_with_paragraphs(nlp):
+    doc = doc_from_edus(nlp, ["One .", "Two .", "Three ."], paragraph_starts=[0, 2])
+    assert doc.text == "One . Two .\n\nThree ."
+    assert [edu.text for edu in get_edus(doc)] == ["One .", "Two .", "Three ."]
+
+
+def test_doc_from_no_edus(nlp):
+    doc = doc_from_edus(nlp, [])
+    assert (doc.text, get_edus(doc), doc._.rst_tree) == ("", [], None)
+
+
+def test_doc_from_edus_refuses_an_empty_one(nlp):
+    with pytest.raises(RstError, match="R026.*EDU 2"):
+        doc_from_edus(nlp, ["One", " ", "Three"])

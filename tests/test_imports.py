@@ -1,0 +1,89 @@
+"""What importing costs, and what the pure modules do without."""
+
+from __future__ import annotations
+
+import configparser
+import json
+from pathlib import Path
+
+import pytest
+
+import spacy_rst
+
+from .processes import run_python
+
+PACKAGE = Path(spacy_rst.__file__).parent
+SETUP = PACKAGE.parent / "setup.cfg"
+HEAVY = ("transformers", "spacy_transformers")
+NETS = ("spacy_rst.parser.net", "spacy_rst.segmenter.net", "spacy_rst.encoder.xlmr")
+
+COUNT_NETS = """
+import json, sys
+import spacy, torch
+before = set(sys.modules)
+built = []
+make = torch.nn.Module.__init__
+def counted(module, *args, **kwargs):
+    built.append(type(module).__name__)
+    make(module, *args, **kwargs)
+torch.nn.Module.__init__ = counted
+import importlib
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(json.dumps([sorted(set(sys.modules) - before), built]))
+"""
+
+WITHOUT_SPACY = """
+import sys, types
+for name in ("spacy", "torch", "thinc", "numpy", "transformers"):
+    sys.modules[name] = None
+package = types.ModuleType("spacy_rst")
+package.__path__ = [sys.argv[1]]
+sys.modules["spacy_rst"] = package
+from spacy_rst.relations import relation_class
+from spacy_rst.scoring.parseval import count_trees, micro_scores
+from spacy_rst.tree import RstTree
+tree = RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["It rains ,", "so we stay ."])
+assert RstTree.from_dict(tree.to_dict()) == tree
+assert RstTree.from_rs3(tree.to_rs3()) == tree
+assert RstTree.from_dis(tree.to_dis()) == tree
+assert micro_scores([count_trees(tree.splits, tree.splits)]).full == 1
+assert relation_class("attribution-n") == "Attribution"
+print("done")
+"""
+
+
+def is_of(module: str, names: tuple[str, ...]) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def factory_modules() -> list[str]:
+    config = configparser.ConfigParser()
+    config.read(SETUP, encoding="utf8")
+    lines = config["options.entry_points"]["spacy_factories"].strip().splitlines()
+    return sorted({line.split("=")[1].split(":")[0].strip() for line in lines})
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        pytest.param(["spacy_rst"], id="package"),
+        pytest.param(["spacy_rst", *factory_modules()], id="factories"),
+    ],
+)
+def test_importing_loads_no_transformers_and_builds_no_net(modules):
+    loaded, built = json.loads(run_python(COUNT_NETS, *modules))
+    assert set(modules) <= set(loaded)
+    assert [module for module in loaded if is_of(module, HEAVY)] == []
+    assert [module for module in loaded if is_of(module, NETS)] == []
+    assert built == []
+
+
+def test_pure_modules_work_without_spacy_and_torch():
+    assert run_python(WITHOUT_SPACY, str(PACKAGE)).strip() == "done"
+
+
+def test_exports():
+    assert set(spacy_rst.__all__) <= set(dir(spacy_rst))
+    for name in spacy_rst.__all__:
+        assert getattr(spacy_rst, name) is not None

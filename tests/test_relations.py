@@ -1,0 +1,166 @@
+"""Labels, and the map from treebanks' relations to the 18 classes."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from spacy_rst.errors import RstError
+from spacy_rst.relations import (
+    NUCLEARITIES,
+    RELATION_CLASSES,
+    RELATIONS_FILE,
+    join_label,
+    normalize_relation,
+    relation_class,
+    relation_table,
+    split_label,
+)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, str]]:
+    with RELATIONS_FILE.open(encoding="utf8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True))
+
+
+# Labels
+
+
+@pytest.mark.parametrize("relation", RELATION_CLASSES)
+@pytest.mark.parametrize("nuclearity", NUCLEARITIES)
+def test_labels_round_trip(relation, nuclearity):
+    label = join_label(relation, nuclearity)
+    assert label == f"{relation}-{nuclearity}"
+    assert split_label(label) == (relation, nuclearity)
+
+
+@pytest.mark.parametrize("label", ["", "-", "NS", "-NS", "Cause", "Cause-", "Cause-ns", "Cause NS"])
+def test_malformed_labels(label):
+    with pytest.raises(RstError, match="R013"):
+        split_label(label)
+
+
+@pytest.mark.parametrize("parts", [("", "NS"), ("Cause", ""), ("Cause", "SS"), ("Cause", "ns")])
+def test_parts_that_make_no_label(parts):
+    with pytest.raises(RstError, match="R013"):
+        join_label(*parts)
+
+
+# The table
+
+
+def test_there_are_eighteen_classes():
+    assert len(set(RELATION_CLASSES)) == len(RELATION_CLASSES) == 18
+    assert list(RELATION_CLASSES) == sorted(RELATION_CLASSES)
+
+
+def test_columns(rows):
+    assert list(rows[0]) == ["treebank", "label", "class", "reason"]
+    assert all(None not in row and None not in row.values() for row in rows)
+
+
+def test_every_row_names_a_class(rows):
+    assert {row["class"] for row in rows} == set(RELATION_CLASSES)
+
+
+def test_rows_are_unique_and_sorted(rows):
+    keys = [(row["treebank"], row["label"]) for row in rows]
+    assert len(set(keys)) == len(keys) == len(relation_table())
+    order = [(row["treebank"], row["class"], row["label"]) for row in rows]
+    assert order == sorted(order)
+
+
+def test_labels_are_in_the_spelling_that_is_looked_up(rows):
+    assert [row["label"] for row in rows] == [normalize_relation(row["label"]) for row in rows]
+
+
+def test_every_row_is_found(rows):
+    for row in rows:
+        assert relation_class(row["label"], row["treebank"]) == row["class"]
+
+
+# Look-up
+
+
+@pytest.mark.parametrize("name", RELATION_CLASSES)
+def test_classes_map_to_themselves(name):
+    assert relation_class(name) == name
+    assert relation_class(name.lower()) == name
+
+
+@pytest.mark.parametrize(
+    "label, expected",
+    [
+        ("elaboration-object-attribute-e", "Elaboration"),
+        ("elaboration-additional", "Elaboration"),
+        ("Comment-Topic", "Topic-Comment"),
+        ("TextualOrganization", "Textual-Organization"),
+        ("attribution-n", "Attribution"),
+        ("attribution-negative", "Attribution"),
+        ("consequence-s-e", "Cause"),
+        ("consequence-n", "Cause"),
+        ("Consequence", "Cause"),
+        ("evaluation-s", "Evaluation"),
+        ("Problem-Solution", "Topic-Comment"),
+        ("problem-solution-n", "Topic-Comment"),
+        ("Same-Unit", "Same-Unit"),
+        ("same_unit", "Same-Unit"),
+        ("Inverted-Sequence", "Temporal"),
+        ("Temporal-Same-Time", "Temporal"),
+        ("joint_m", "Joint"),
+        ("restatement-mn", "Summary"),
+        ("contrast-nn", "Contrast"),
+        ("  Volitional  Cause ", "Cause"),
+        ("Antítesis", "Contrast"),
+        ("PREPARACIÓN", "Background"),
+    ],
+)
+def test_labels_as_treebanks_write_them(label, expected):
+    assert relation_class(label) == expected
+
+
+def test_an_end_that_is_part_of_the_name_stays():
+    assert relation_class("same") == "Same-Unit"
+    with pytest.raises(RstError, match="R101"):
+        relation_class("caus-e")
+
+
+def test_a_treebank_may_have_rows_of_its_own(monkeypatch):
+    table = {("*", "list"): "Joint", ("mine", "list"): "Temporal"}
+    monkeypatch.setattr("spacy_rst.relations.relation_table", lambda: table)
+    assert relation_class("List-m", "mine") == "Temporal"
+    assert relation_class("List", "other") == "Joint"
+    assert relation_class("List") == "Joint"
+
+
+@pytest.mark.parametrize("label", ["no-such-thing", "", "-e", "span"])
+def test_unknown_labels_are_never_guessed(label):
+    with pytest.raises(RstError, match="R101"):
+        relation_class(label)
+
+
+def test_the_error_for_an_unknown_label_says_what_to_add():
+    with pytest.raises(RstError) as caught:
+        relation_class("Strange_Link", treebank="eng.mine", source="folder/file.rs3")
+    message = str(caught.value)
+    assert caught.value.code == "R101"
+    assert "'Strange_Link'" in message
+    assert "folder/file.rs3" in message
+    assert r"eng.mine\tstrange-link\t<class>\t<reason>" in message
+
+
+def test_the_added_line_is_found(tmp_path, monkeypatch):
+    """Following the error's advice must help."""
+    grown = tmp_path / "relations.tsv"
+    line = "eng.mine\tstrange-link\tJoint\tas advised\n"
+    grown.write_text(RELATIONS_FILE.read_text(encoding="utf8") + line, encoding="utf8")
+    monkeypatch.setattr("spacy_rst.relations.RELATIONS_FILE", grown)
+    relation_table.cache_clear()
+    try:
+        assert relation_class("Strange_Link", "eng.mine") == "Joint"
+        with pytest.raises(RstError, match="R101"):
+            relation_class("Strange_Link", "another")
+    finally:
+        relation_table.cache_clear()

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_rst import RstError
+from spacy_rst.treebank.convert import (
+    ConversionOptions,
+    convert_files,
+    find_files,
+    read_file,
+    to_doc,
+    with_classes,
+)
+from spacy_rst.treebank.binarize import binarize
+from spacy_rst.treebank.rs3 import parse_rs3
+from spacy_rst.treebank.splits import SplitTable
+from spacy_rst.treebank.text import clean_edu_text, is_blanked, is_space_tokenized
+
+from .rs3_files import group, rs3, segment
+
+GOOD = rs3(
+    segment(9, "Title")
+    + segment(1, "It rained,", 3)
+    + segment(2, "so we stayed.", 1, "elaboration")
+    + group(3, "span")
+)
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    folder = tmp_path / "bank"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "a.rs3").write_text(GOOD, encoding="utf8")
+    (folder / "deeper" / "b.rs4").write_text(GOOD, encoding="utf8")
+    (folder / "blanked.rs3").write_text(
+        rs3(segment(1, "___ _ __", 3, "joint") + segment(2, "__ .", 3, "joint") + group(3, "multinuc")),
+        encoding="utf8",
+    )
+    (folder / "notes.txt").write_text("no treebank", encoding="utf8")
+    return folder
+
+
+def read_back(path):
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+
+
+def test_folder_becomes_a_docbin(treebank, tmp_path):
+    output = tmp_path / "out" / "corpus.spacy"
+    options = ConversionOptions(treebank="en.test", lang="en")
+    report = convert_files(find_files(treebank), {None: output}, options)
+    assert (report.files, report.documents, report.edus, report.removed) == (3, 2, 4, 2)
+    assert report.blanked == ["blanked"]
+    assert report.labels == {"Elaboration-NS": 2}
+    docs = read_back(output)
+    assert [doc.text for doc in docs] == ["It rained, so we stayed."] * 2
+    assert [doc.user_data["name"] for doc in docs] == ["a", "b"]
+    assert docs[0].user_data["lang"] == "en"
+    assert docs[0].user_data["treebank"] == "en.test"
+    assert docs[0].user_data["source"] == "a.rs3"
+    assert docs[0]._.rst_tree.root.left.text == "It rained,"
+
+
+def test_one_docbin_per_split(treebank, tmp_path):
+    table = SplitTable([("t", "a", "train"), ("t", "b", "dev"), ("t", "blanked", "other")])
+    outputs = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
+    report = convert_files(find_files(treebank), outputs, ConversionOptions(treebank="t"), table)
+    assert (report.documents, report.other_splits) == (2, 1)
+    assert [doc.user_data["name"] for doc in read_back(outputs["dev"])] == ["b"]
+
+
+def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):
+    outputs = {"train": tmp_path / "train.spacy"}
+    with pytest.raises(RstError, match="R137"):
+        convert_files(find_files(treebank), outputs, ConversionOptions())
+    with pytest.raises(RstError, match="R136"):
+        convert_files(find_files(treebank), outputs, ConversionOptions(), SplitTable([]))
+
+
+def test_original_labels_are_kept_on_demand(treebank, tmp_path):
+    output = tmp_path / "corpus.spacy"
+    report = convert_files(find_files(treebank), {None: output}, ConversionOptions(labels="original"))
+    assert report.labels == {"elaboration-NS": 2}
+
+
+def test_bad_file_stops_and_leaves_the_old_output(treebank, tmp_path):
+    (treebank / "bad.rs3").write_text("<rst>", encoding="utf8")
+    output = tmp_path / "corpus.spacy"
+    output.write_bytes(b"old")
+    with pytest.raises(RstError, match="R102"):
+        convert_files(find_files(treebank), {None: output}, ConversionOptions())
+    assert output.read_bytes() == b"old"
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_bad_file_is_reported_and_skipped_on_demand(treebank, tmp_path):
+    (treebank / "bad.rs3").write_text("<rst>", encoding="utf8")
+    unknown = GOOD.replace("elaboration", "made-up")
+    (treebank / "unknown.rs3").write_text(unknown, encoding="utf8")
+    output = tmp_path / "corpus.spacy"
+    report = convert_files(find_files(treebank), {None: output}, ConversionOptions(skip_bad=True))
+    assert [error.code for error in report.skipped] == ["R102", "R101"]
+    assert report.documents == 2
+
+
+def test_unknown_label_names_file_label_and_line_to_add(treebank, tmp_path):
+    path = treebank / "unknown.rs3"
+    path.write_text(GOOD.replace("elaboration", "made-up"), encoding="utf8")
+    with pytest.raises(RstError) as caught:
+        convert_files([path], {None: tmp_path / "c.spacy"}, ConversionOptions(treebank="en.test"))
+    message = str(caught.value)
+    assert "made-up" in message and "unknown.rs3" in message
+    assert "en.test\\tmade-up\\t<class>" in message
+
+
+def test_missing_and_empty_inputs(tmp_path):
+    with pytest.raises(RstError, match="R131"):
+        find_files(tmp_path / "nowhere")
+    with pytest.raises(RstError, match=r"R132.*\.rs3"):
+        find_files(tmp_path)
+    strange = tmp_path / "file.strange"
+    strange.write_text("x", encoding="utf8")
+    (error,) = read_file(strange)
+    assert isinstance(error, RstError) and error.code == "R133"
+
+
+def test_space_tokenised_text_keeps_its_tokens():
+    body = segment(1, "Is it , then ?", 3, "joint") + segment(2, "It is n't .", 3, "joint")
+    doc = to_doc(parse_rs3(rs3(body + group(3, "multinuc"))), spacy.blank("en"))
+    assert [token.text for token in doc][-3:] == ["is", "n't", "."]
+    assert [edu.text for edu in doc.spans["edus"]] == ["Is it , then ?", "It is n't ."]
+
+
+@pytest.mark.parametrize("text", ["raw text, as it is.", "with spaces , everywhere ."])
+def test_paragraphs_become_blank_lines(text):
+    body = segment(1, text, 3, "joint") + segment(2, f"&lt;P&gt;{text}", 3, "joint")
+    doc = to_doc(parse_rs3(rs3(body + group(3, "multinuc"))), spacy.blank("en"))
+    assert doc.text == f"{text}\n\n{text}" or doc.text == f"{text}\n\n{text} "
+    assert [edu.text for edu in doc.spans["edus"]] == [text, text]
+
+
+def test_classes_keep_the_shape():
+    tree = binarize(parse_rs3(GOOD))
+    assert [tuple(split) for split in with_classes(tree).splits] == [(0, 1, 2, "Elaboration-NS")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  a\n b ", "a b"),
+        ("<P>a", "a"),
+        ("a.<P>", "a."),
+        ("##### a ######", "a"),
+        ("C# and #hashtag", "C# and #hashtag"),
+    ],
+)
+def test_cleaning(text, expected):
+    assert clean_edu_text(text) == expected
+
+
+def test_blanked_and_tokenised_texts_are_recognised():
+    assert is_blanked(["___ __ _ .", "_____"])
+    assert not is_blanked(["snake_case is fine", "yes"])
+    assert not is_blanked([])
+    assert is_space_tokenized(["Well , yes ."])
+    assert is_space_tokenized(["今天 很 好 。"])
+    assert not is_space_tokenized(["Well, yes."])
+    assert not is_space_tokenized(["no marks"])

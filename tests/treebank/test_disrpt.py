@@ -1,0 +1,404 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spacy_rst.errors import RstError
+from spacy_rst.treebank.binarize import binarize
+from spacy_rst.treebank.disrpt import find_token_file, read_disrpt
+from spacy_rst.treebank.document import NaryNode, TreebankDocument
+
+HEADER = "doc\tunit1_toks\tunit2_toks\ts1_toks\ts2_toks\tdir\trel_type\torig_label\tlabel"
+SENTENCE = "^"  # begins an EDU that begins a sentence
+
+
+def token(number: int | str, form: str, misc: str = "Seg=O") -> str:
+    return "\t".join([str(number), form, *"_______", misc])
+
+
+def conllu(name: str, edus: list[str]) -> str:
+    lines = [f"# newdoc_id = {name}"]
+    number = 0
+    for edu in edus:
+        if edu.startswith(SENTENCE) and number:
+            lines.append("")
+            number = 0
+        for index, form in enumerate(edu.removeprefix(SENTENCE).split()):
+            number += 1
+            lines.append(token(number, form, "Seg=O" if index else "Seg=B-seg"))
+    return "\n".join([*lines, "", ""])
+
+
+def row(
+    name: str, unit1: str, unit2: str, direction: str, relation: str, sentences: str = "1-1"
+) -> str:
+    columns = [name, unit1, unit2, sentences, sentences, direction, "none", relation, relation]
+    return "\t".join(columns)
+
+
+def save(folder: Path, tokens: str, rows: list[str], suffix: str = ".conllu") -> Path:
+    rels = folder / "xx.rst.test_train.rels"
+    rels.write_text("\n".join([HEADER, *rows, ""]), encoding="utf8")
+    rels.with_suffix(suffix).write_text(tokens, encoding="utf8")
+    return rels
+
+
+def read_one(folder: Path, edus: list[str], relations: list[tuple[str, str, str, str]]):
+    """Read a document of one-word EDUs, so that token and EDU numbers are the same."""
+    rows = [row("d", *relation) for relation in relations]
+    (document,) = read_disrpt(save(folder, conllu("d", edus), rows))
+    assert isinstance(document, TreebankDocument), document
+    return document
+
+
+def splits(document: TreebankDocument) -> set[tuple[int, int, int, str]]:
+    return {tuple(split) for split in binarize(document).splits}
+
+
+def test_dependents_become_satellites_on_their_side(tmp_path: Path):
+    document = read_one(
+        tmp_path, ["a", "b", "c"], [("1", "2", "1>2", "Fondo"), ("2", "3", "1<2", "propósito")]
+    )
+    assert document.name == "d"
+    assert document.source.endswith(".rels")
+    assert document.edus == ["a", "b", "c"]
+    assert document.removed == []
+    assert splits(document) == {(0, 1, 3, "Fondo-SN"), (1, 2, 3, "propósito-NS")}
+
+
+@pytest.mark.parametrize(
+    ("edus", "left_joins_first"),
+    [
+        (["a", "b", "c"], False),
+        (["a", SENTENCE + "b", "c"], False),
+        (["a", "b", SENTENCE + "c"], True),
+        (["a", SENTENCE + "b", SENTENCE + "c"], False),
+        (["a", SENTENCE + "b", SENTENCE + "x", SENTENCE + "c"], False),
+        (["a", SENTENCE + "b", SENTENCE + "x", SENTENCE + "y", SENTENCE + "c"], True),
+    ],
+)
+def test_the_nearer_sentence_decides_the_order(tmp_path: Path, edus, left_joins_first):
+    last = len(edus)
+    relations = [("1", "2", "1>2", "background"), ("2", str(last), "1<2", "result")]
+    relations += [(str(n), str(last), "1>2", "cause") for n in range(3, last)]
+    outermost = {
+        split[3]
+        for split in splits(read_one(tmp_path, edus, relations))
+        if split[2] - split[0] == last
+    }
+    assert outermost == {"result-NS" if left_joins_first else "background-SN"}
+
+
+@pytest.mark.parametrize("relation", ["list", "Joint", "unión", "konjuntzioa", "restatement-mn"])
+def test_nuclei_of_one_relation_form_one_node(tmp_path: Path, relation):
+    relations = [
+        ("1", "2", "1<2", relation),
+        ("1", "3", "1<2", relation),
+        ("1", "4", "1<2", relation),
+    ]
+    root = read_one(tmp_path, ["a", "b", "c", "d"], relations).root
+    assert [(child.role, child.relation) for child in root.children] == [("N", relation)] * 4
+
+
+def test_a_satellite_or_another_relation_ends_a_group_of_nuclei(tmp_path: Path):
+    relations = [
+        ("1", "2", "1<2", "list"),
+        ("1", "3", "1<2", "evidence"),
+        ("1", "4", "1<2", "list"),
+        ("1", "5", "1<2", "contrast"),
+    ]
+    assert splits(read_one(tmp_path, list("abcde"), relations)) == {
+        (0, 1, 2, "list-NN"),
+        (0, 2, 3, "evidence-NS"),
+        (0, 3, 4, "list-NN"),
+        (0, 4, 5, "contrast-NN"),
+    }
+
+
+def test_a_nucleus_may_depend_to_the_right(tmp_path: Path):
+    document = read_one(tmp_path, ["a", "b"], [("1", "2", "1>2", "list")])
+    assert splits(document) == {(0, 1, 2, "list-NN")}
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("1,3", {(0, 2, 3, "same-unit-NN"), (0, 1, 2, "attribution-NS")}),
+        ("3", {(0, 1, 3, "same-unit-NN"), (1, 2, 3, "attribution-SN")}),
+    ],
+)
+def test_what_interrupts_a_unit_joins_the_fragment_it_depends_on(tmp_path: Path, head, expected):
+    direction = "1<2" if head == "1,3" else "1>2"
+    units = (head, "2") if head == "1,3" else ("2", head)
+    relations = [(*units, direction, "attribution"), ("1,3", "4", "1>2", "cause")]
+    assert splits(read_one(tmp_path, list("abcd"), relations)) == {
+        *expected,
+        (0, 3, 4, "cause-SN"),
+    }
+
+
+def test_units_that_overlap_are_one(tmp_path: Path):
+    relations = [
+        ("1,3", "2", "1<2", "elaboration"),
+        ("3,5", "4", "1<2", "means"),
+        ("3,5", "6", "1>2", "cause"),
+    ]
+    document = read_one(tmp_path, list("abcdef"), relations)
+    assert all(len(node.children) in (0, 2) for node in document.root.descendants())
+    assert splits(document) == {
+        (0, 5, 6, "cause-SN"),
+        (0, 2, 5, "same-unit-NN"),
+        (0, 1, 2, "elaboration-NS"),
+        (2, 4, 5, "same-unit-NN"),
+        (2, 3, 4, "means-NS"),
+    }
+
+
+def test_units_that_share_a_later_fragment_are_one(tmp_path: Path):
+    relations = [("1,3", "4", "1<2", "cause"), ("2,3", "5", "1<2", "means")]
+    tree = binarize(read_one(tmp_path, list("abcde"), relations))
+    assert len(list(tree.find("same-unit"))) == 2
+
+
+def test_a_range_over_several_edus_is_a_unit_of_fragments(tmp_path: Path):
+    document = read_one(tmp_path, list("abc"), [("1-2", "3", "1<2", "cause")])
+    assert splits(document) == {(0, 2, 3, "cause-NS"), (0, 1, 2, "same-unit-NN")}
+
+
+def test_a_crossing_dependent_moves_up_to_where_it_is_adjacent(tmp_path: Path):
+    relations = [
+        ("1", "4", "1<2", "result"),
+        ("2", "4", "1>2", "preparation"),
+        ("1", "3", "1<2", "means"),
+    ]
+    assert splits(read_one(tmp_path, list("abcd"), relations)) == {
+        (0, 1, 2, "preparation-NS"),
+        (0, 2, 3, "means-NS"),
+        (0, 3, 4, "result-NS"),
+    }
+
+
+def test_units_outside_relations_and_smaller_trees_are_removed(tmp_path: Path):
+    rows = [row("d", "2", "3", "1<2", "means"), row("d", "4", "5", "1<2", "cause")]
+    rows.append(row("d", "5", "6", "1<2", "list"))
+    rels = save(tmp_path, conllu("d", ["Title", "x", "y", "a", "b", "c"]), rows)
+    (document,) = read_disrpt(rels, largest_tree=True)
+    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    assert document.edus == ["a", "b", "c"]
+    assert document.removed == ["Title", "x", "y"]
+    assert [tokens.words for tokens in document.tokens] == [["a"], ["b"], ["c"]]
+    assert splits(document) == {(0, 1, 3, "cause-NS"), (1, 2, 3, "list-NN")}
+    (error,) = read_disrpt(rels)
+    assert isinstance(error, RstError) and error.code == "R151"
+    assert "2 and 3" in str(error)
+
+
+def test_bounds_of_units_overrule_marks_that_contradict_them(tmp_path: Path):
+    edus = ["a a a", "b b", "c"]
+    rows = [row("d", "1-2", "3-4", "1<2", "cause"), row("d", "3-4", "5-6", "1<2", "means")]
+    (document,) = read_disrpt(save(tmp_path, conllu("d", edus), rows))
+    assert isinstance(document, TreebankDocument)
+    assert document.edus == ["a a", "a b", "b c"]
+
+
+def test_multi_word_tokens_are_written_as_one_word(tmp_path: Path):
+    lines = [
+        "# newdoc id = d",
+        token("1-2", "Da", "SpaceAfter=No"),
+        token(1, "De", "Seg=B-seg"),
+        token(2, "a"),
+        token(3, "casa", "Seg=O|SpaceAfter=No"),
+        token("3.1", "vai", "Seg=B-seg"),
+        token(4, ",", "Entity=x|Seg=O"),
+        token("5-6", "dela", "_"),
+        token(5, "de"),
+        token(6, "ela", "Seg=B-seg"),
+    ]
+    rows = [row("d", "1-5", "6", "1<2", "cause")]
+    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), rows))
+    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    assert document.edus == ["Dacasa, de", "ela"]
+    assert document.tokens[0].words == ["Da", "casa", ",", "de"]
+    assert document.tokens[0].spaces == [False, False, True, True]
+
+
+def test_marks_on_all_words_of_a_token_are_dropped_and_relations_counted_anew(tmp_path: Path):
+    lines = [
+        "# newdoc_id = d",
+        token(1, "a", "Seg=B-seg"),
+        token("2-3", "da", "_"),
+        token(2, "de", "Seg=B-seg"),
+        token(3, "a", "Seg=B-seg"),
+        token(4, "b", "Seg=B-seg"),
+        token(5, "c", "Seg=B-seg"),
+    ]
+    rows = [row("d", "1", "2", "1<2", "cause"), row("d", "2", "3", "1<2", "means")]
+    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), rows))
+    assert isinstance(document, TreebankDocument)
+    assert document.edus == ["a da", "b", "c"]
+    assert document.removed == []
+    assert splits(document) == {(0, 1, 3, "cause-NS"), (1, 2, 3, "means-NS")}
+
+
+def test_chinese_words_have_no_spaces_between_them(tmp_path: Path):
+    rows = [row("d", "1-5", "6-7", "1<2", "cause")]
+    tokens = conllu("d", ["按照 A1 到 New York", "考试 。"])
+    (document,) = read_disrpt(save(tmp_path, tokens, rows))
+    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    assert document.edus == ["按照A1到New York", "考试。"]
+    assert document.tokens[0].spaces == [False, False, False, True, False]
+
+
+def test_sentences_come_from_the_tokens_or_from_the_relations(tmp_path: Path):
+    edus = ["a a", "b", SENTENCE + "c c"]
+    rows = [
+        row("d", "1-2", "3", "1<2", "list", "1-3"),
+        row("d", "1-2", "4-5", "1<2", "list", "4-5"),
+    ]
+    from_conllu = save(tmp_path, conllu("d", edus), rows)
+    expected = [[True, False], [False], [True, False]]
+    for suffix, tokens in (
+        (".conllu", conllu("d", edus)),
+        (".tok", conllu("d", ["a a", "b", "c c"])),
+    ):
+        from_conllu.with_suffix(".conllu").unlink(missing_ok=True)
+        (document,) = read_disrpt(save(tmp_path, tokens, rows, suffix))
+        assert isinstance(document, TreebankDocument) and document.tokens is not None
+        assert [tokens.sentence_starts for tokens in document.tokens] == expected
+
+
+def test_conllu_comes_before_tok(tmp_path: Path):
+    rels = tmp_path / "x.rels"
+    with pytest.raises(RstError, match=r"R140.*x\.rels.*x\.conllu nor x\.tok"):
+        find_token_file(rels)
+    (tmp_path / "x.tok").touch()
+    assert find_token_file(rels).name == "x.tok"
+    (tmp_path / "x.conllu").touch()
+    assert find_token_file(str(rels)).name == "x.conllu"
+
+
+def test_a_document_of_one_edu_is_a_leaf(tmp_path: Path):
+    (document,) = read_disrpt(save(tmp_path, conllu("d", ["one edu"]), []))
+    assert isinstance(document, TreebankDocument)
+    assert document.edus == ["one edu"]
+    assert (document.root.start, document.root.end, document.root.children) == (0, 1, ())
+
+
+GOOD_TOKENS = conllu("good", ["a", "b"])
+GOOD_ROW = row("good", "1", "2", "1<2", "cause")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rows", "code", "named"),
+    [
+        (conllu("bad", ["a", "b"]), ["bad\t1\t2"], "R143", "Line 2"),
+        (conllu("bad", ["a", "b"]), [row("bad", "1", "2", "=", "x")], "R144", "Line 2"),
+        (conllu("bad", ["a", "b"]), [row("bad", "1", "2-x", "1<2", "x")], "R145", "2-x"),
+        (conllu("bad", ["a", "b"]), [row("bad", "0-1", "2", "1<2", "x")], "R145", "line 2"),
+        (conllu("bad", ["a", "b"]), [row("bad", "2-1", "2", "1<2", "x")], "R145", "line 2"),
+        (conllu("bad", ["a", "b"]), [row("bad", "1", "2", "1<2", " ")], "R153", "Line 2"),
+        (conllu("bad", ["a", "b"]), [row("bad", "1", "3", "1<2", "x")], "R154", "Line 2"),
+        (conllu("bad", ["a", "b"]), [], "R152", "2 EDUs"),
+        (conllu("bad", []), [], "R155", "bad"),
+        ("", [row("bad", "1", "2", "1<2", "x")], "R148", "bad"),
+        ("# newdoc_id = bad\n1\ta\n\n", [row("bad", "1", "1", "1<2", "x")], "R146", "bad"),
+        ("# newdoc_id = bad\n" + token("x", "a") + "\n\n", [], "R146", "bad"),
+        (conllu("bad", ["a"]), [row("bad", "1", "1", "1<2", "x")], "R150", "EDU 1"),
+        (
+            conllu("bad", ["a", "b", "c"]),
+            [row("bad", "1", "2", "1<2", "x"), row("bad", "3", "2", "1<2", "x")],
+            "R149",
+            "Line 3",
+        ),
+        (
+            conllu("bad", ["a", "b", "c"]),
+            [
+                row("bad", "1", "2", "1<2", "x"),
+                row("bad", "2", "3", "1<2", "x"),
+                row("bad", "3", "1", "1<2", "x"),
+            ],
+            "R150",
+            "EDU 1",
+        ),
+        (
+            conllu("bad", ["a", "b", "c"]),
+            [row("bad", "1,3", "3", "1<2", "x"), row("bad", "1", "2", "1<2", "x")],
+            "R150",
+            "EDU 1",
+        ),
+    ],
+)
+def test_a_bad_document_is_an_error_beside_the_good_ones(tmp_path: Path, tokens, rows, code, named):
+    rels = save(tmp_path, tokens + GOOD_TOKENS, [*rows, GOOD_ROW])
+    results = list(read_disrpt(rels))
+    (error,) = [result for result in results if isinstance(result, RstError)]
+    (document,) = [result for result in results if isinstance(result, TreebankDocument)]
+    assert document.name == "good"
+    assert error.code == code
+    assert named in str(error) and tmp_path.name in str(error)
+
+
+def test_files_that_cannot_be_read_raise(tmp_path: Path):
+    rels = save(tmp_path, "1\ta\n", [GOOD_ROW])
+    with pytest.raises(RstError, match=r"R147.*Line 1"):
+        list(read_disrpt(rels))
+    rels.write_text("doc\tdir\n", encoding="utf8")
+    with pytest.raises(RstError, match=r"R142.*unit1_toks, unit2_toks, orig_label"):
+        list(read_disrpt(rels))
+    rels.write_bytes(b"")
+    with pytest.raises(RstError, match="R142"):
+        list(read_disrpt(rels))
+    rels.write_bytes(HEADER.encode() + b"\n\xff\n")
+    with pytest.raises(RstError, match="R141"):
+        list(read_disrpt(rels))
+
+
+def test_documents_are_read_one_by_one(tmp_path: Path):
+    rels = save(tmp_path, "", [GOOD_ROW, row("later", "1", "2", "1<2", "cause")])
+    later = conllu("later", ["x " * 10_000, "b"]).encode() + b"\xff"
+    rels.with_suffix(".conllu").write_bytes(GOOD_TOKENS.encode() + later)
+    documents = read_disrpt(rels)
+    first = next(documents)
+    assert isinstance(first, TreebankDocument) and first.name == "good"
+    with pytest.raises(RstError, match="R141"):
+        next(documents)
+
+
+def test_byte_order_mark_and_named_token_file(tmp_path: Path):
+    rels = save(tmp_path, "", [GOOD_ROW])
+    rels.write_bytes(b"\xef\xbb\xbf" + rels.read_bytes())
+    tokens = tmp_path / "elsewhere.conllu"
+    tokens.write_bytes(b"\xef\xbb\xbf" + GOOD_TOKENS.encode())
+    (document,) = read_disrpt(rels, tokens)
+    assert isinstance(document, TreebankDocument)
+    assert document.edus == ["a", "b"]
+
+
+@pytest.mark.parametrize("chained", [True, False])
+def test_depth_is_no_limit(tmp_path: Path, chained: bool):
+    n_edus = 3000
+    heads = range(1, n_edus) if chained else [1] * (n_edus - 1)
+    rows = [
+        row("d", str(head), str(edu), "1<2", "elaboration")
+        for edu, head in enumerate(heads, start=2)
+    ]
+    (document,) = read_disrpt(save(tmp_path, conllu("d", ["w"] * n_edus), rows))
+    assert isinstance(document, TreebankDocument)
+    assert sum(1 for _ in document.root.descendants()) == 2 * n_edus - 1
+
+
+def test_every_node_covers_its_children_without_gaps(tmp_path: Path):
+    relations = [
+        ("5", "1", "1<2", "cause"),
+        ("1", "3", "1<2", "means"),
+        ("5", "2", "1<2", "list"),
+        ("2,6", "4", "1<2", "result"),
+        ("5", "7", "1<2", "summary"),
+    ]
+    root: NaryNode = read_one(tmp_path, list("abcdefg"), relations).root
+    assert (root.start, root.end) == (0, 7)
+    for node in root.descendants():
+        bounds = [node.start, *(child.node.end for child in node.children)]
+        assert [child.node.start for child in node.children] == bounds[:-1]
+        assert bounds[-1] == node.end or not node.children

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import pytest
+
+from spacy_rst import RstError, RstTree
+from spacy_rst.treebank.binarize import binarize
+from spacy_rst.treebank.rs3 import parse_rs3, read_rs3
+
+from .rs3_files import group, rs3, segment
+
+
+def splits(content: str, **options: bool) -> list[tuple[int, int, int, str]]:
+    return [tuple(split) for split in binarize(parse_rs3(content, **options)).splits]
+
+
+def test_nucleus_and_satellite():
+    content = rs3(
+        segment(1, "Rain fell.", 3) + segment(2, "A lot.", 1, "elaboration") + group(3, "span")
+    )
+    assert splits(content) == [(0, 1, 2, "elaboration-NS")]
+
+
+def test_satellite_on_a_multinuclear_group_is_told_by_the_header():
+    body = (
+        segment(1, "a", 4, "joint")
+        + segment(2, "b", 4, "joint")
+        + segment(3, "c", 4, "elaboration")
+        + group(4, "multinuc", 5)
+        + group(5, "span")
+    )
+    assert splits(rs3(body)) == [(0, 2, 3, "elaboration-NS"), (0, 1, 2, "joint-NN")]
+
+
+def test_label_declared_both_ways_is_a_nucleus_under_a_multinuclear_group():
+    relations = {"cause": ("rst", "multinuc"), "joint": ("multinuc",)}
+    both = segment(1, "a", 3, "cause") + segment(2, "b", 3, "cause") + group(3, "multinuc")
+    assert splits(rs3(both, relations)) == [(0, 1, 2, "cause-NN")]
+    satellite = segment(1, "a", 3) + segment(2, "b", 1, "cause") + group(3, "span")
+    assert splits(rs3(satellite, relations)) == [(0, 1, 2, "cause-NS")]
+
+
+def test_headline_that_is_not_linked_is_removed_and_counted():
+    body = segment(9, "Headline") + segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
+    document = parse_rs3(rs3(body + group(3, "span")))
+    assert document.edus == ["a", "b"]
+    assert document.removed == ["Headline"]
+
+
+def test_text_order_is_the_order_of_the_file_not_of_the_ids():
+    body = segment(20, "first", 30, "joint") + segment(3, "second", 30, "joint")
+    document = parse_rs3(rs3(body + group(30, "multinuc")))
+    assert document.edus == ["first", "second"]
+
+
+def test_satellite_of_a_satellite_without_a_span_group():
+    body = (
+        segment(1, "a", 4)
+        + segment(2, "b", 1, "elaboration")
+        + segment(3, "c", 2, "evidence")
+        + group(4, "span")
+    )
+    assert splits(rs3(body)) == [(0, 1, 3, "elaboration-NS"), (1, 2, 3, "evidence-NS")]
+
+
+def test_several_satellites_nearest_first_and_right_before_left():
+    body = (
+        segment(1, "far left", 3, "background")
+        + segment(2, "near left", 3, "background")
+        + segment(3, "nucleus", 6)
+        + segment(4, "near right", 3, "elaboration")
+        + segment(5, "far right", 3, "evidence")
+        + group(6, "span")
+    )
+    assert splits(rs3(body)) == [
+        (0, 1, 5, "background-SN"),
+        (1, 4, 5, "evidence-NS"),
+        (1, 2, 4, "background-SN"),
+        (2, 3, 4, "elaboration-NS"),
+    ]
+
+
+def test_multinuclear_group_with_one_nucleus_collapses():
+    body = (
+        segment(1, "a", 4, "joint")
+        + group(4, "multinuc", 5, "joint")
+        + segment(2, "b", 5, "joint")
+        + group(5, "multinuc")
+    )
+    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
+
+
+def test_mixed_relations_in_one_group():
+    body = (
+        segment(1, "a", 4, "same-unit")
+        + segment(2, "b", 4, "same-unit")
+        + segment(3, "c", 4, "joint")
+        + group(4, "multinuc")
+    )
+    assert splits(rs3(body)) == [(0, 1, 3, "same-unit-NN"), (1, 2, 3, "same-unit-NN")]
+
+
+def test_multinuclear_relation_on_a_segment_is_a_further_nucleus():
+    body = segment(1, "a", 2, "joint") + segment(2, "b", 3) + group(3, "span")
+    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
+
+
+def test_span_group_with_two_span_children_is_joined_without_a_claim():
+    body = segment(1, "a", 3) + segment(2, "b", 3) + group(3, "span")
+    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
+
+
+def test_nuclei_chain_to_the_right():
+    body = "".join(segment(i, str(i), 9, "joint") for i in range(1, 5)) + group(9, "multinuc")
+    assert splits(rs3(body)) == [
+        (0, 1, 4, "joint-NN"),
+        (1, 2, 4, "joint-NN"),
+        (2, 3, 4, "joint-NN"),
+    ]
+
+
+def test_text_is_cleaned_and_paragraph_marks_are_kept_apart():
+    body = (
+        segment(1, "\n  &lt;P&gt;A &amp;\n B  ", 3, "joint")
+        + segment(2, "##### c", 3, "joint")
+        + segment(4, "&lt;P&gt;d", 3, "joint")
+    )
+    document = parse_rs3(rs3(body + group(3, "multinuc")))
+    assert document.edus == ["A & B", "c", "d"]
+    assert document.paragraph_starts == [0, 2]
+
+
+def test_rs4_signals_and_secondary_edges_are_ignored():
+    body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span")
+    extras = (
+        '<secedges><secedge id="1-2" source="1" target="2" relname="evidence"/></secedges>'
+        '<signals><signal source="2" type="dm" subtype="dm" tokens="1"/></signals>'
+    )
+    assert splits(rs3(body + extras)) == [(0, 1, 2, "elaboration-NS")]
+
+
+def test_root_may_carry_a_relation_name_without_a_parent():
+    body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
+    body += '<group id="3" type="span" relname="span"/>'
+    assert splits(rs3(body)) == [(0, 1, 2, "elaboration-NS")]
+
+
+def test_empty_groups_and_segments_without_text_disappear():
+    body = segment(1, "a", 4) + segment(2, " ", 1, "elaboration") + segment(3, "c", 1, "evidence")
+    body += group(4, "span") + group(5, "multinuc", 1, "elaboration")
+    document = parse_rs3(rs3(body))
+    assert document.edus == ["a", "c"]
+    assert [tuple(s) for s in binarize(document).splits] == [(0, 1, 2, "evidence-NS")]
+
+
+def test_one_segment_is_a_tree_of_one_leaf():
+    assert len(binarize(parse_rs3(rs3(segment(1, "alone"))))) == 1
+
+
+TWO_TREES = (
+    segment(1, "a", 10)
+    + segment(2, "b", 1, "elaboration")
+    + segment(3, "c", 11)
+    + segment(4, "d", 3, "elaboration")
+    + segment(5, "e", 3, "evidence")
+    + group(10, "span")
+    + group(11, "span")
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "named"),
+    [
+        ("<rst><body>", "R102", "file.rs3"),
+        ("not xml at all", "R102", "file.rs3"),
+        ('<!DOCTYPE r [<!ENTITY a "b">]><rst><body>&a;</body></rst>', "R103", "file.rs3"),
+        (
+            '<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><rst>&a;</rst>',
+            "R103",
+            "file.rs3",
+        ),
+        (rs3(""), "R104", "file.rs3"),
+        (rs3(segment(1, " ") + segment(2, "")), "R104", "file.rs3"),
+        (rs3(segment(1, "a", 1) + segment(1, "b")), "R105", "(1)"),
+        (rs3("<segment>a</segment>"), "R105", "None"),
+        (rs3(segment(1, "a", 7) + segment(2, "b")), "R106", "7"),
+        (rs3(segment(1, "a", 2, "joint") + segment(2, "b", 1, "joint")), "R107", "Node 1"),
+        (rs3(segment(1, "a") + segment(2, "b") + group(3, "span", 3)), "R107", "Node 3"),
+        (rs3(TWO_TREES), "R108", "10 (2 segments) and 11 (3 segments)"),
+        (rs3(segment(1, "a") + segment(2, "b")), "R109", "2 segments"),
+        (
+            rs3(
+                segment(1, "a", 5)
+                + segment(2, "b", 6, "joint")
+                + segment(3, "c", 1, "elaboration")
+                + segment(4, "d", 6, "joint")
+                + group(5, "span", 6, "joint")
+                + group(6, "multinuc")
+            ),
+            "R110",
+            "node 1",
+        ),
+        (
+            rs3(segment(1, "a", 3, "elaboration") + segment(2, "b", 3, "evidence") + group(3, "span")),
+            "R111",
+            "Node 3",
+        ),
+    ],
+)
+def test_malformed_files_get_a_coded_error(content, code, named):
+    with pytest.raises(RstError) as caught:
+        parse_rs3(content, source="file.rs3")
+    assert caught.value.code == code
+    assert named in str(caught.value)
+    assert "file.rs3" in str(caught.value)
+
+
+def test_entity_bomb_is_refused_quickly():
+    levels = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
+    content = f'<!DOCTYPE r [<!ENTITY e0 "boom">{levels}]><rst>&e11;</rst>'
+    with pytest.raises(RstError, match="R103"):
+        parse_rs3(content)
+
+
+def test_largest_tree_is_kept_on_demand():
+    document = parse_rs3(rs3(TWO_TREES), largest_tree=True)
+    assert document.edus == ["c", "d", "e"]
+    assert document.removed == ["a", "b"]
+
+
+def test_declared_encoding_and_byte_order_mark(tmp_path):
+    body = segment(1, "é", 3) + segment(2, "ß", 1, "elaboration") + group(3, "span")
+    latin = tmp_path / "latin.rs3"
+    latin.write_bytes(('<?xml version="1.0" encoding="ISO-8859-1"?>' + rs3(body)).encode("latin1"))
+    marked = tmp_path / "marked.rs3"
+    marked.write_text(rs3(body), encoding="utf-8-sig")
+    assert read_rs3(latin).edus == read_rs3(marked).edus == ["é", "ß"]
+    assert read_rs3(latin).name == "latin"
+
+
+def test_written_text_is_escaped():
+    tree = RstTree.from_splits([(0, 1, 2, 'a<"b&-NS')], ["<x> & \"y\"", "bell\x07"])
+    again = RstTree.from_rs3(tree.to_rs3())
+    assert again.splits == tree.splits
+    assert again.edus == ('<x> & "y"', "bell\ufffd")
+
+
+def test_relation_used_both_ways_survives_the_round_trip():
+    splits_in = [(0, 2, 3, "joint-NS"), (0, 1, 2, "joint-NN")]
+    tree = RstTree.from_splits(splits_in, ["a", "b", "c"])
+    assert RstTree.from_rs3(tree.to_rs3()) == tree

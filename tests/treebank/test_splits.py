@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from spacy_rst import RstError
+from spacy_rst.treebank.splits import SplitTable, draw_splits
+
+NAMES = [f"doc_{i}" for i in range(300)]
+
+
+def test_drawing_holds_out_the_papers_38_documents():
+    drawn = draw_splits(NAMES)
+    counts = {split: list(drawn.values()).count(split) for split in ("train", "dev", "test")}
+    assert counts == {"train": 224, "dev": 38, "test": 38}
+
+
+def test_drawing_depends_on_the_seed_alone():
+    assert draw_splits(NAMES, seed=1) == draw_splits(list(reversed(NAMES)), seed=1)
+    assert draw_splits(NAMES, seed=1) != draw_splits(NAMES, seed=2)
+
+
+def test_a_drawn_split_never_changes():
+    assert draw_splits(list("abcdef"), seed=0) == {
+        "a": "train", "b": "train", "c": "train", "d": "dev", "e": "train", "f": "test",
+    }  # fmt: skip
+
+
+def test_small_treebanks_keep_most_documents_for_training():
+    drawn = draw_splits(NAMES[:20])
+    assert list(drawn.values()).count("test") == 4
+    assert list(drawn.values()).count("dev") == 4
+    assert set(draw_splits(["only", "two"]).values()) == {"train"}
+
+
+def test_parts_of_a_document_stay_together():
+    parts = [f"{name}_part_{i}" for name in NAMES[:30] for i in range(3)]
+    drawn = draw_splits(parts)
+    for name in NAMES[:30]:
+        assert len({drawn[f"{name}_part_{i}"] for i in range(3)}) == 1
+
+
+def test_table_knows_parts_others_and_folders():
+    table = SplitTable(
+        [
+            ("ru.rrt", "blogs_0", "dev"),
+            ("ru.rrt", "*", "train"),
+            ("zh.gcdt", "twice", "test"),
+            ("zh.gcdt", "twice", "double"),
+        ]
+    )
+    assert table.split_of("blogs_0_part_12", "ru.rrt") == "dev"
+    assert table.split_of("blogs_1_part_1", "ru.rrt") == "train"
+    assert table.split_of("twice", "zh.gcdt", "rs3/double/twice.rs3") == "double"
+    assert table.split_of("twice", "zh.gcdt", "rs3/test/twice.rs3") == "test"
+    assert table.split_of("unknown", "zh.gcdt") is None
+
+
+def test_official_splits_cover_the_public_treebanks():
+    official = SplitTable.official()
+    assert official.split_of("GUM_academic_exposure", "en.gum") == "dev"
+    assert official.split_of("GUM_academic_exposure_RU", "ru.rrg") == "dev"
+    assert official.split_of("GENTLE_poetry_raven", "en.gum") == "test2"
+    assert official.split_of("wsj_0605", "en.rstdt") == "dev"
+    assert {"de.pcc2.2", "es.rststb", "eu.ert", "nl.nldt", "pt.cstn"} <= set(official.treebanks)
+
+
+def test_translated_gum_documents_are_never_trained_on_when_the_english_is_held_out():
+    official = SplitTable.official()
+    held_out = [key for key in official._splits if key[0] == "ru.rrg" and key[1] != "*"]
+    for treebank, name in held_out:
+        english = name.removesuffix("_RU")
+        assert official.split_of(english, "en.gum") == official.split_of(name, treebank)
+
+
+def test_table_without_its_columns_is_refused(tmp_path):
+    path = tmp_path / "splits.tsv"
+    path.write_text("doc\tsplit\na\ttrain\n", encoding="utf8")
+    with pytest.raises(RstError, match=r"R130.*treebank"):
+        SplitTable.from_file(path)
