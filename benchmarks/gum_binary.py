@@ -16,7 +16,9 @@ from spacy_rst.treebank.rs3 import read_rs3
 
 def main() -> None:
     """Print how many trees are equal, and where the others differ."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("ours", type=Path, nargs="?", help="folder with rs3 or rs4 files")
     parser.add_argument("theirs", type=Path, nargs="?", help="folder with binary .dis files")
     arguments = parser.parse_args()

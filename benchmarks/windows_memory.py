@@ -27,13 +27,16 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
-def measure(checkpoint: str, n_pieces: int, cap: int, train: bool) -> dict[str, float]:
+def measure(
+    checkpoint: str, n_pieces: int, cap: int, train: bool, recompute: bool
+) -> dict[str, float]:
     """Encode one document in this process.
 
     checkpoint (str): The directory of the model.
     n_pieces (int): The length of the document.
     cap (int): The most word pieces that run through the model at once.
     train (bool): Whether to backpropagate as well.
+    recompute (bool): Whether to use gradient checkpointing.
     RETURNS (dict[str, float]): Sizes in megabytes, and seconds.
     """
     from spacy.tokens import Doc
@@ -42,7 +45,9 @@ def measure(checkpoint: str, n_pieces: int, cap: int, train: bool) -> dict[str, 
     from spacy_rst.encoder.xlmr import XlmrEncoder
     from tests.tiny_models import SENTENCES
 
-    encoder = XlmrEncoder(checkpoint, max_batch_pieces=cap, trainable_layers=1)
+    encoder = XlmrEncoder(
+        checkpoint, max_batch_pieces=cap, trainable_layers=1, gradient_checkpointing=recompute
+    )
     encoder.initialize()
     words = " ".join(SENTENCES).split()
     pieces_per_round = len(encoder.shims[0].tokenizer.encode(" ".join(words))[0])
@@ -75,11 +80,15 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--train", action="store_true", help="measure a training step (one layer)")
+    parser.add_argument("--recompute", action="store_true", help="use gradient checkpointing")
     parser.add_argument("--measure", metavar="CHECKPOINT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     if options.measure:
-        print(json.dumps(measure(options.measure, options.pieces[0], options.cap, options.train)))
+        row = measure(
+            options.measure, options.pieces[0], options.cap, options.train, options.recompute
+        )
+        print(json.dumps(row))
         return
 
     from tests.tiny_models import build_tiny_xlmr
@@ -100,7 +109,8 @@ def main() -> None:
               f"{'the rest':>8} {'pieces/s':>9}")  # fmt: skip
         for n_pieces in options.pieces:
             command = [sys.executable, __file__, "--measure", directory, "--pieces", str(n_pieces)]
-            command += ["--cap", str(options.cap), *(["--train"] if options.train else [])]
+            command += ["--cap", str(options.cap)]
+            command += ["--train"] * options.train + ["--recompute"] * options.recompute
             run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             row = json.loads(run.stdout.splitlines()[-1])
             grown = row["peak"] - row["before"]

@@ -7,7 +7,6 @@ from .doc import doc_from_edus, register_extensions
 from .errors import Errors, RstError
 from .tree import Dependency, RstNode, RstTree, Score, Split
 
-
 __all__ = [
     "Dependency",
     "Errors",

@@ -50,9 +50,7 @@ def get_edus(doc: Doc) -> list[Span]:
 def _check_gap(gap: Span, previous: str, following: str) -> None:
     for token in gap:
         if not token.is_space:
-            raise RstError(
-                Errors.R023.format(first=previous, second=following, missing=token.text)
-            )
+            raise RstError(Errors.R023.format(first=previous, second=following, missing=token.text))
 
 
 def _edus_in_place(doc: Doc) -> list[Span] | None:

@@ -109,14 +109,20 @@ class Errors(metaclass=_MessagesWithCodes):
         "{source} holds several trees, with the roots {roots}. Join them in an editor, or keep the "
         "largest with --largest-tree (the other units are then counted as removed)."
     )
-    R109 = "None of the {n_segments} segments of {source} is linked to another. Build the tree first."
+    R109 = (
+        "None of the {n_segments} segments of {source} is linked to another. Build the tree first."
+    )
     R110 = (
         "What is attached to node {node} of {source} does not lie side by side in the text: spans "
         "cross. Attach the units so that every span is continuous."
     )
     R111 = "Node {node} of {source} has satellites but no nucleus. Attach a nucleus to it."
-    R112 = "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
-    R120 = "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
+    R112 = (
+        "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
+    )
+    R120 = (
+        "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
+    )
     R121 = "Line {line} of {source} begins a second tree. Give each tree a file of its own."
     R122 = "The bracket that line {line} of {source} opens is never closed. Is the file cut off?"
     R123 = "{source} has no bracket '( Root ...', so there is nothing to read."
@@ -133,7 +139,10 @@ class Errors(metaclass=_MessagesWithCodes):
     R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
     R134 = "{path} cannot be read ({error})."
-    R135 = "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use --lang xx."
+    R135 = (
+        "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use "
+        "--lang xx."
+    )
     R136 = (
         "The splits do not list the document {name} of the treebank '{treebank}'. Add it to the "
         "table, or leave --split out to convert all documents."
@@ -208,11 +217,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "There are no labels for '{name}'. Initialize it with examples that have gold trees of two "
         "or more EDUs, or with a list of labels."
     )
-    R206 = (
-        "The parser's encoder has no width yet: it listens to a component that is not in the "
-        "pipeline or comes later. Add a 'transformer' or 'tok2vec' component before the parser, or "
-        "give the parser an encoder of its own in [components.rst_parser.model.tok2vec]."
-    )
+    R206 = "Its EDUs were exchanged after the tree was set. Set the EDUs first, then the tree."
     R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
     R221 = "There is no corpus at {path}. Make it with 'python -m spacy rst convert'."
     R222 = "The folder {path} holds no .spacy file. Convert a treebank into it first."
@@ -232,7 +237,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "The parser net's hidden_width must be even, as each direction of the BiGRU gives half of "
         "it, but it is {width}: set an even number in the model's config."
     )
-    R252 = "There is no splitter {splitter!r} in the parser net: use \"pointer\" or \"span\"."
+    R252 = 'There is no splitter {splitter!r} in the parser net: use "pointer" or "span".'
     R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
     R254 = (
         "The parser net expected {what}: {expected}, but got {found}. Build the batch with the "
@@ -244,7 +249,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R256 = (
         "An exact search needs scores that do not depend on earlier splits, which the pointer does "
-        "not give: use splitter = \"span\", or decode without exact."
+        'not give: use splitter = "span", or decode without exact.'
     )
     R257 = (
         "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
-from os.path import commonprefix
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, cast
 
 import srsly
 from spacy.ml.models.tok2vec import get_tok2vec_width
@@ -137,21 +137,23 @@ def use_one_thread_in_forks() -> None:
         os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
-def token_width(model: Model, component: str) -> int:
-    """Find how wide the token vectors are.
+def initialize_encoder(model: Model, docs: Sequence[Doc] | None, component: str) -> int:
+    """Initialize the encoder of a component, and find how wide its token vectors are.
 
     model (Model): The component's model, with its encoder as the reference "tok2vec".
+    docs (Sequence[Doc] | None): Sample Docs.
     component (str): The component's name, for the message.
     RETURNS (int): The width.
     RAISES (RstError): If the encoder listens to a component that is not there.
     """
-    try:
-        width = get_tok2vec_width(model)
-        if width is None:
-            one_word = Doc(Vocab(), words=["word"])
-            width = model.get_ref("tok2vec").predict([one_word])[0].shape[1]
-    except ValueError as error:  # what thinc raises for an unknown dimension
-        raise RstError(Errors.R405.format(name=component)) from error
+    tok2vec = model.get_ref("tok2vec")
+    for node in tok2vec.walk():
+        if hasattr(node, "upstream_name") and node.has_dim("nO") is None:
+            raise RstError(Errors.R405.format(name=component))
+    tok2vec.initialize(X=docs)
+    width = get_tok2vec_width(model)
+    if width is None:  # some encoders do not tell
+        width = tok2vec.predict([Doc(Vocab(), words=["word"])])[0].shape[1]
     return int(width)
 
 
@@ -165,7 +167,7 @@ def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tenso
     """
     filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
     joined = model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, width)
-    return xp2torch(joined, device=model.shims[0].device)
+    return xp2torch(joined, device=cast(LazyNetShim, model.shims[0]).device)
 
 
 def document_name(doc: Doc) -> str:
@@ -190,7 +192,8 @@ def check_same_text(predicted: Doc, reference: Doc) -> None:
     found, gold = predicted.text, reference.text
     if found == gold:
         return
-    position = len(commonprefix([found, gold]))
+    pairs = enumerate(zip_longest(found, gold))
+    position = next(number for number, (own, other) in pairs if own != other)
     shown = slice(position, position + SHOWN_CHARACTERS)
     raise RstError(
         Errors.R201.format(

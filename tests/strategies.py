@@ -16,8 +16,10 @@ from spacy_rst.tree import RstTree
 
 MAX_EDUS = 300
 WORDS = [
-    "although", "naïve", "Straße", "l'été", "añade", "etxera", "Собака", "дождь", "狗在花园里睡觉，",
-    "虽然下着雨。", "雨が降る", "می‌خوابد", "מתחת", "वर्षा", "한국어", "👩‍👩‍👧", "e\u0301", "3.5", "%",
+    "although", "naïve", "Straße", "l'été", "añade", "etxera", "Собака", "дождь",
+    "狗在花园里睡觉，",
+    "虽然下着雨。", "雨が降る", "می‌خوابد", "מתחת", "वर्षा", "한국어",
+    "👩‍👩‍👧", "e\u0301", "3.5", "%",
     "<b>", "&amp;", "a&b", "\"so\"", "(and)", ")", "_", "!", "]]>", "//TT_ERR", "...", "—",
 ]  # fmt: skip
 # What the file formats take for marks of their own and clean away.
@@ -95,9 +97,9 @@ def trees(
 
 
 @st.composite
-def tree_pairs(draw: st.DrawFn) -> tuple[RstTree, RstTree]:
+def tree_pairs(draw: st.DrawFn, max_edus: int = MAX_EDUS) -> tuple[RstTree, RstTree]:
     """Two trees over the same number of EDUs, at least two."""
-    n_edus = draw(st.integers(2, MAX_EDUS))
+    n_edus = draw(st.integers(2, max_edus))
     return draw(trees(st.just(n_edus))), draw(trees(st.just(n_edus)))
 
 

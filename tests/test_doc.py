@@ -24,9 +24,7 @@ SPLITS = [(0, 1, 3, "Cause-SN"), (1, 2, 3, "Elaboration-NS")]
 SCORES = [(0.75, 0.5), (0.25, 0.125)]
 BLANK = spacy.blank("xx")
 
-properties = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +140,7 @@ def test_nodes_of_spans_in_white_space(nlp):
 
 
 def test_setter_refuses_other_values(doc):
-    with pytest.raises(RstError, match="R024.*RstTree"):
+    with pytest.raises(RstError, match=r"R024.*RstTree"):
         doc._.rst_tree = SPLITS
 
 
@@ -156,7 +154,7 @@ def test_setter_refuses_a_tree_over_another_number_of_edus(nlp, tree, n_edus):
 
 def test_setter_refuses_the_spans_of_another_doc(nlp, doc):
     other = doc_from_edus(nlp, EDUS)
-    with pytest.raises(RstError, match="R025.*It rains"):
+    with pytest.raises(RstError, match=r"R025.*It rains"):
         other._.rst_tree = doc._.rst_tree
 
 
@@ -243,7 +241,7 @@ def test_a_fresh_process_reads_a_docbin(doc, tree, tmp_path):
     assert json.loads(printed) == [tree.to_dict(), EDUS[0]]
 
 
-COMPONENT = '''
+COMPONENT = """
 from spacy.language import Language
 from spacy_rst.doc import set_edus
 from spacy_rst.tree import RstTree
@@ -256,9 +254,9 @@ def put_tree(doc):
     if words:
         doc._.rst_tree = RstTree.from_splits(splits, words, [(0.5, 0.25)] * len(splits))
     return doc
-'''
+"""
 
-TWO_PROCESSES = '''
+TWO_PROCESSES = """
 import spacy
 import tree_component
 
@@ -272,7 +270,7 @@ if __name__ == "__main__":
         assert tree == expected, text
         assert (tree is None) == (text == "")
     print("all trees came through")
-'''
+"""
 
 
 def test_two_processes(tmp_path: Path):
@@ -412,5 +410,5 @@ def test_doc_from_no_edus(nlp):
 
 
 def test_doc_from_edus_refuses_an_empty_one(nlp):
-    with pytest.raises(RstError, match="R026.*EDU 2"):
+    with pytest.raises(RstError, match=r"R026.*EDU 2"):
         doc_from_edus(nlp, ["One", " ", "Three"])

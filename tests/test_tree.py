@@ -74,8 +74,9 @@ def test_links_between_nodes(tree):
     assert contrast.parent == root
     assert contrast.children == (node_at(tree, 2, 4), node_at(tree, 4, 6))
     leaf = node_at(tree, 3, 4)
-    assert (leaf.left, leaf.right, leaf.children, leaf.split, leaf.label) == (None, None, (), None, None)
-    assert (leaf.relation, leaf.nuclearity, leaf.score) == (None, None, None)
+    assert leaf.children == ()
+    assert (leaf.left, leaf.right, leaf.split, leaf.score) == (None, None, None, None)
+    assert (leaf.label, leaf.relation, leaf.nuclearity) == (None, None, None)
     assert leaf.is_leaf and not contrast.is_leaf
     assert contrast.split == 4
     assert [node.depth for node in tree] == [0, 1, 2, 2, 1, 2, 3, 3, 2, 3, 3]
@@ -83,7 +84,8 @@ def test_links_between_nodes(tree):
 
 def test_labels_roles_and_relations_to_the_parent(tree):
     contrast = node_at(tree, 2, 6)
-    assert (contrast.label, contrast.relation, contrast.nuclearity) == ("Contrast-NN", "Contrast", "NN")
+    assert contrast.label == "Contrast-NN"
+    assert (contrast.relation, contrast.nuclearity) == ("Contrast", "NN")
     assert [node.role for node in tree] == [
         None, "S", "S", "N", "N", "N", "N", "S", "N", "N", "N",
     ]  # fmt: skip
@@ -125,7 +127,7 @@ def test_find(tree):
     assert places(tree.find(nuclearity={"SN", "NS"})) == [(0, 6), (0, 2), (2, 4)]
     assert places(tree.find(relation="Joint", nuclearity="NS")) == []
     assert places(tree.find(relation=[])) == []
-    with pytest.raises(RstError, match="R007.*'xx'"):
+    with pytest.raises(RstError, match=r"R007.*'xx'"):
         list(tree.find(nuclearity="XX"))
 
 

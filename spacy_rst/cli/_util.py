@@ -35,9 +35,7 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
     total (Optional[int]): How many there are, where `items` cannot tell.
     RETURNS (Iterable): The same items.
     """
-    return tqdm(
-        items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty()
-    )
+    return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
 
 
 def read_docbin(path: Path) -> Iterator[Doc]:

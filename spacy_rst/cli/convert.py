@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -20,7 +21,7 @@ from . import rst_app
 from ._util import clean_errors, progress
 
 
-class FileFormat(str, Enum):
+class FileFormat(StrEnum):
     """The formats that can be read."""
 
     auto = "auto"
@@ -30,7 +31,7 @@ class FileFormat(str, Enum):
     disrpt = "disrpt"
 
 
-class LabelSet(str, Enum):
+class LabelSet(StrEnum):
     """The labels that trees can carry."""
 
     coarse = "coarse"
@@ -39,19 +40,40 @@ class LabelSet(str, Enum):
 
 @rst_app.command("convert")
 def convert_cli(
-    input_path: Path = typer.Argument(..., metavar="INPUT", help="A treebank file, or a folder"),
-    output_path: Path = typer.Argument(..., metavar="OUTPUT.spacy", help="The DocBin to write"),
-    file_format: FileFormat = typer.Option(FileFormat.auto, "--format", help="Format of the input"),
-    treebank: str = typer.Option("", help="Name of the treebank, e.g. en.gum"),
-    lang: str = typer.Option("", help="Language code. Default: what the treebank's name begins with"),
-    splits: Path = typer.Option(
-        None, help="TSV with the columns treebank, doc and split. Default: the official splits"
-    ),
-    split: str = typer.Option(None, help="Only the documents of this split, e.g. train"),
-    labels: LabelSet = typer.Option(LabelSet.coarse, help="The 18 classes, or the treebank's own"),
-    skip_bad: bool = typer.Option(False, help="Report documents that cannot be read, and go on"),
-    largest_tree: bool = typer.Option(False, help="Of a file with several trees, keep the largest"),
-    keep_blanked: bool = typer.Option(False, help="Keep documents whose words are blanked"),
+    input_path: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="A treebank file, or a folder")
+    ],
+    output_path: Annotated[
+        Path, typer.Argument(metavar="OUTPUT.spacy", help="The DocBin to write")
+    ],
+    file_format: Annotated[
+        FileFormat, typer.Option("--format", help="Format of the input")
+    ] = FileFormat.auto,
+    treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. en.gum")] = "",
+    lang: Annotated[
+        str, typer.Option(help="Language code. Default: what the treebank's name begins with")
+    ] = "",
+    splits: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV with the columns treebank, doc and split. Default: the official splits"
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Only the documents of this split, e.g. train")
+    ] = None,
+    labels: Annotated[
+        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
+    ] = LabelSet.coarse,
+    skip_bad: Annotated[
+        bool, typer.Option(help="Report documents that cannot be read, and go on")
+    ] = False,
+    largest_tree: Annotated[
+        bool, typer.Option(help="Of a file with several trees, keep the largest")
+    ] = False,
+    keep_blanked: Annotated[
+        bool, typer.Option(help="Keep documents whose words are blanked")
+    ] = False,
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from spacy.cli._util import import_code, setup_gpu
@@ -34,7 +34,7 @@ TABLES = {"Micro": "", "Macro": "macro_"}
 PER_LANGUAGE = "rst_per_lang"
 
 
-class EduSource(str, Enum):
+class EduSource(StrEnum):
     """Where the EDUs come from."""
 
     gold = "gold"
@@ -43,19 +43,28 @@ class EduSource(str, Enum):
 
 @rst_app.command("evaluate")
 def evaluate_cli(
-    model: str = typer.Argument(..., help="A pipeline: a package's name or a folder"),
-    corpora: list[Path] = typer.Argument(
-        ..., metavar="CORPUS...", help="Converted treebanks: .spacy files, or folders of them"
-    ),
-    edus: EduSource = typer.Option(
-        EduSource.gold,
-        help="Parse the gold EDUs on gold tokens, or run the whole pipeline on the raw text",
-    ),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the scores"),
-    baselines: bool = typer.Option(False, help="Score left- and right-branching trees, too"),
-    batch_size: int = typer.Option(None, min=1, help="Documents to buffer"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU to use, -1 for the CPU"),
-    code: Path = typer.Option(None, "--code", "-c", help="Python file to import first"),
+    model: Annotated[str, typer.Argument(help="A pipeline: a package's name or a folder")],
+    corpora: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CORPUS...", help="Converted treebanks: .spacy files, or folders of them"
+        ),
+    ],
+    edus: Annotated[
+        EduSource,
+        typer.Option(help="Parse gold EDUs on gold tokens, or run the pipeline on the raw text"),
+    ] = EduSource.gold,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="Score left- and right-branching trees, too")
+    ] = False,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Documents to buffer")] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use, -1 for the CPU")] = -1,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file to import first")
+    ] = None,
 ) -> None:
     """Score the trees of a pipeline with RST-Parseval and original Parseval.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from spacy.tokens import Doc
@@ -18,7 +19,7 @@ from . import rst_app
 from ._util import clean_errors, progress, read_docbin
 
 
-class ExportFormat(str, Enum):
+class ExportFormat(StrEnum):
     """The formats that can be written."""
 
     rs3 = "rs3"
@@ -28,9 +29,11 @@ class ExportFormat(str, Enum):
 
 @rst_app.command("export")
 def export_cli(
-    input_path: Path = typer.Argument(..., metavar="INPUT.spacy", help="The DocBin to read"),
-    output_path: Path = typer.Argument(..., metavar="FOLDER", help="Where the files shall go"),
-    file_format: ExportFormat = typer.Option(ExportFormat.rs3, "--format", help="What to write"),
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT.spacy", help="The DocBin to read")],
+    output_path: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files shall go")],
+    file_format: Annotated[
+        ExportFormat, typer.Option("--format", help="What to write")
+    ] = ExportFormat.rs3,
 ) -> None:
     """Write the tree of each document of a DocBin to a file of its own.
 

@@ -6,6 +6,7 @@ import csv
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -40,11 +41,21 @@ class ListedTreebank:
 
 @rst_app.command("prepare")
 def prepare_cli(
-    list_path: Path = typer.Argument(..., metavar="TREEBANKS.tsv", help="The list of treebanks"),
-    output_path: Path = typer.Argument(..., metavar="FOLDER", help="Where the DocBins shall go"),
-    only: str = typer.Option("*", help="Only treebanks whose name fits, e.g. 'sample.*'"),
-    labels: LabelSet = typer.Option(LabelSet.coarse, help="The 18 classes, or the treebank's own"),
-    skip_bad: bool = typer.Option(False, help="Report documents that cannot be read, and go on"),
+    list_path: Annotated[
+        Path, typer.Argument(metavar="TREEBANKS.tsv", help="The list of treebanks")
+    ],
+    output_path: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where the DocBins shall go")
+    ],
+    only: Annotated[
+        str, typer.Option(help="Only treebanks whose name fits, e.g. 'sample.*'")
+    ] = "*",
+    labels: Annotated[
+        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
+    ] = LabelSet.coarse,
+    skip_bad: Annotated[
+        bool, typer.Option(help="Report documents that cannot be read, and go on")
+    ] = False,
 ) -> None:
     """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
     treebanks of a split.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -19,7 +20,7 @@ from . import rst_app
 from ._util import clean_errors, read_docbin
 
 
-class DrawingStyle(str, Enum):
+class DrawingStyle(StrEnum):
     """The ways in which a tree can be drawn."""
 
     text = "text"
@@ -28,12 +29,20 @@ class DrawingStyle(str, Enum):
 
 @rst_app.command("show")
 def show_cli(
-    input_path: Path = typer.Argument(..., metavar="INPUT", help="A treebank file or a DocBin"),
-    style: DrawingStyle = typer.Option(DrawingStyle.text, help="How to draw"),
-    output: Path = typer.Option(None, help="File to write instead of standard output"),
-    classes: bool = typer.Option(False, help="Show the 18 classes instead of the file's labels"),
-    color: bool = typer.Option(None, help="Use colours. Default: where the output is a terminal"),
-    limit: int = typer.Option(1, help="How many trees at most, 0 for all"),
+    input_path: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="A treebank file or a DocBin")
+    ],
+    style: Annotated[DrawingStyle, typer.Option(help="How to draw")] = DrawingStyle.text,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write instead of standard output")
+    ] = None,
+    classes: Annotated[
+        bool, typer.Option(help="Show the 18 classes instead of the file's labels")
+    ] = False,
+    color: Annotated[
+        bool | None, typer.Option(help="Use colours. Default: where the output is a terminal")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many trees at most, 0 for all")] = 1,
 ) -> None:
     """Draw the trees of a treebank file (rs3, rs4, dis, DISRPT) or of a DocBin.
 

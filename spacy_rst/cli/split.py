@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -17,12 +18,16 @@ from ._util import clean_errors, progress
 
 @rst_app.command("split")
 def split_cli(
-    input_path: Path = typer.Argument(..., metavar="INPUT", help="A treebank file, or a folder"),
-    output_path: Path = typer.Argument(..., metavar="SPLITS.tsv", help="The table to write"),
-    treebank: str = typer.Option(..., help="Name of the treebank, e.g. es.rststb"),
-    test: int = typer.Option(PAPER_TEST_SIZE, help="Documents to hold out for the test"),
-    dev: int = typer.Option(PAPER_TEST_SIZE, help="Documents to hold out for development"),
-    seed: int = typer.Option(0, help="Another seed draws other documents"),
+    input_path: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="A treebank file, or a folder")
+    ],
+    output_path: Annotated[Path, typer.Argument(metavar="SPLITS.tsv", help="The table to write")],
+    treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. es.rststb")],
+    test: Annotated[int, typer.Option(help="Documents to hold out for the test")] = PAPER_TEST_SIZE,
+    dev: Annotated[
+        int, typer.Option(help="Documents to hold out for development")
+    ] = PAPER_TEST_SIZE,
+    seed: Annotated[int, typer.Option(help="Another seed draws other documents")] = 0,
 ) -> None:
     """Draw a seeded random split: 38 documents per language for the test, as in the paper.
 

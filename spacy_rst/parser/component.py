@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer, set_dropout_rate
 
@@ -19,9 +17,10 @@ from ..doc import set_edus, set_tree
 from ..errors import Errors, RstError
 from ..relations import split_label
 from ..scoring.scorer import score_trees
+from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
 from ..tree import RstTree
 from .gold import GoldAnnotation, read_gold
-from .model import PendingParse, RstNetShim
+from .model import PendingParse
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,7 +95,7 @@ def make_rst_parser(
     return RstParser(nlp.vocab, model, name, max_batch_tokens=max_batch_tokens, scorer=scorer)
 
 
-class RstParser(TrainablePipe):
+class RstParser(TolerantPipe):
     """Builds the discourse tree of each Doc over the EDUs in `doc.spans["edus"]`.
 
     DOCS: docs/rst_parser.md
@@ -202,7 +201,7 @@ class RstParser(TrainablePipe):
         RAISES (RstError): If a Doc's EDUs are missing or wrong.
         """
         shim = self.model.shims[0]
-        if not (isinstance(shim, RstNetShim) and shim.is_built):
+        if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
         batches = batch_by_tokens(docs, self.max_batch_tokens)
         return [tree for batch in batches for tree in self.model.predict(batch)]
@@ -225,24 +224,6 @@ class RstParser(TrainablePipe):
         ]
         scores = zip(parsed.split_probs.tolist(), parsed.label_probs.tolist(), strict=True)
         return RstTree.from_splits(splits, scores=list(scores))
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Parse a stream of Docs.
-
-        A Doc that cannot be parsed goes to the error handler alone, not with its whole batch.
-
-        stream (Iterable[Doc]): The Docs, with EDUs.
-        batch_size (int): The number of Docs to buffer.
-        YIELDS (Doc): The Docs in order.
-        """
-        for docs in minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception:  # whatever it is, __call__ hands it to the error handler
-                parsed = (self(doc) for doc in docs)
-                yield from (doc for doc in parsed if doc is not None)
-            else:
-                yield from docs
 
     def update(
         self,
@@ -299,25 +280,6 @@ class RstParser(TrainablePipe):
 
     def _label_ids(self) -> dict[str, int]:
         return {label: number for number, label in enumerate(self.cfg["labels"])}
-
-
-def batch_by_tokens(docs: Iterable[Doc], max_tokens: int) -> Iterator[list[Doc]]:
-    """Group Docs in their order, so that a long stream needs no more memory than a batch.
-
-    docs (Iterable[Doc]): The Docs.
-    max_tokens (int): The most tokens in a group. A longer Doc goes alone.
-    YIELDS (list[Doc]): The groups.
-    """
-    batch: list[Doc] = []
-    n_tokens = 0
-    for doc in docs:
-        if batch and n_tokens + len(doc) > max_tokens:
-            yield batch
-            batch, n_tokens = [], 0
-        batch.append(doc)
-        n_tokens += len(doc)
-    if batch:
-        yield batch
 
 
 def _set_gold_edus(predicted: Doc, gold: GoldAnnotation | None) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from spacy.tokens import Doc, Span
+
+from ..orthography import BLANK_LINE, CLOSING, COLONS, COMMAS, OPENING, SENTENCE_ENDS
 
 EDU_FEATURES = (
     "ends_sentence",
@@ -19,14 +20,6 @@ EDU_FEATURES = (
     "is_first",
     "is_last",
 )
-
-# Latin and Greek, CJK, Arabic and Persian, Devanagari, Armenian, Ethiopic.
-SENTENCE_ENDS = frozenset(".?!…‼⁇⁈⁉" "。．？！｡" "؟۔" "।॥" "։" "።፧፨")
-COLONS = frozenset(":;" "：；" "؛" "፡፤፥፦")
-COMMAS = frozenset("," "，、､" "،" "፣")
-OPENING = "\"'“”„‟‘‚‛«»‹›([{（［｛「『【《〈¿¡-–—*•"
-CLOSING = "\"'“”‟’»«›‹)]}）］｝」』】》〉*"
-BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\u2029")
 
 
 def edu_features(doc: Doc, edus: Sequence[Span]) -> np.ndarray:
@@ -54,9 +47,7 @@ def edu_features(doc: Doc, edus: Sequence[Span]) -> np.ndarray:
         row[3] = following.isupper()
         row[5] = has_sentences and _starts_sentence(edu)
         following = content.lstrip(OPENING)[:1]
-    features[1:, 4] = [
-        _has_blank_line(text, before, edu) for before, edu in pairwise(edus)
-    ]
+    features[1:, 4] = [_has_blank_line(text, before, edu) for before, edu in pairwise(edus)]
     features[0, 6] = features[-1, 7] = 1
     return features
 

@@ -10,8 +10,7 @@ from spacy.training import Example
 
 from ..doc import TREE_KEY, get_edus, get_tree
 from ..errors import Errors, RstError
-
-SHOWN_CHARACTERS = 20
+from ..trainable import check_same_text, document_name
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,12 @@ def read_gold(example: Example, labels: Collection[str] | None = None) -> GoldAn
         return None
     try:
         gold_edus, tree = get_edus(reference), get_tree(reference)
+        if tree is None:
+            raise RstError(Errors.R206)
     except (RstError, KeyError, TypeError) as error:  # a tree in user_data may be anything
         document = document_name(reference)
         raise RstError(Errors.R203.format(document=document, error=error)) from error
-    assert tree is not None
-    _check_text(predicted, reference)
+    check_same_text(predicted, reference)
     for _, _, _, label in tree.splits:
         if labels is not None and label not in labels:
             document = document_name(reference)
@@ -56,35 +56,6 @@ def read_gold(example: Example, labels: Collection[str] | None = None) -> GoldAn
         edus=[_align(predicted, edu) for edu in gold_edus],
         splits=[(start, split, end) for start, split, end, _ in tree.splits],
         labels=[label for _, _, _, label in tree.splits],
-    )
-
-
-def document_name(doc: Doc) -> str:
-    """Name a document for a message.
-
-    doc (Doc): The Doc.
-    RETURNS (str): What its user data says, or the beginning of its text.
-    """
-    for key in ("source", "name"):
-        if doc.user_data.get(key):
-            return f"'{doc.user_data[key]}'"
-    return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"
-
-
-def _check_text(predicted: Doc, reference: Doc) -> None:
-    found, gold = predicted.text, reference.text
-    if found == gold:
-        return
-    pairs = enumerate(zip(found, gold, strict=False))
-    position = next((i for i, (a, b) in pairs if a != b), min(len(found), len(gold)))
-    shown = slice(position, position + SHOWN_CHARACTERS)
-    raise RstError(
-        Errors.R201.format(
-            document=document_name(reference),
-            position=position,
-            predicted=found[shown],
-            gold=gold[shown],
-        )
     )
 
 

@@ -6,25 +6,20 @@ that is on initialization or when weights are loaded. Nothing here imports `net.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-import srsly
-from spacy.ml.models.tok2vec import get_tok2vec_width
 from spacy.tokens import Doc
 from spacy.util import registry
-from spacy.vocab import Vocab
-from thinc.api import Model, PyTorchShim, get_torch_default_device, torch2xp, xp2torch
+from thinc.api import Model, torch2xp
 from thinc.types import Floats2d
 
 from ..doc import get_edus
 from ..errors import Errors, RstError
+from ..trainable import LazyNetShim, initialize_encoder, join_vectors
 from .features import EDU_FEATURES, edu_features
 
 if TYPE_CHECKING:
@@ -113,88 +108,33 @@ def build_rst_parser(
         dims={"nI": None, "nO": None},
         layers=[tok2vec],
         refs={"tok2vec": tok2vec},
-        shims=[RstNetShim(settings)],
+        shims=[LazyNetShim(make_net, settings)],
         # Only if it stands here does thinc's set_dropout_rate change it.
         attrs={"dropout_rate": 0.0} if dropout is None else {},
     )
 
 
-class RstNetShim(PyTorchShim):
-    """Holds the torch net, from the time when its sizes are known."""
+def make_net(settings: ParserSettings, token_width: int, n_labels: int) -> RstNet:
+    """Make a torch net with new weights.
 
-    def __init__(self, settings: ParserSettings) -> None:
-        super().__init__(None, config={}, deserialize_model=_load_weights)
-        self.settings = settings
-
-    @property
-    def is_built(self) -> bool:
-        """RETURNS (bool): Whether there is a net."""
-        return self._model is not None
-
-    @property
-    def net(self) -> RstNet:
-        """RETURNS (RstNet): The net."""
-        return self._model
-
-    def build(self, token_width: int, n_labels: int) -> None:
-        """Make the net, with new weights.
-
-        token_width (int): Width of the token vectors.
-        n_labels (int): Number of labels.
-        """
-        from .net import RstNet
-
-        use_one_thread_in_forks()
-        settings = self.settings
-        net = RstNet(
-            token_width=token_width,
-            n_labels=n_labels,
-            hidden_width=settings.hidden_width,
-            encoder_layers=settings.encoder_layers,
-            classifier_width=settings.classifier_width,
-            n_features=len(EDU_FEATURES) if settings.edu_features else 0,
-            dropout=settings.dropout or 0.0,
-            splitter=settings.splitter,
-            layer_norm=settings.layer_norm,
-        )
-        self.cfg = {"token_width": token_width, "n_labels": n_labels}
-        self._model = net.to(get_torch_default_device())
-
-    def to_bytes(self) -> bytes:
-        """RETURNS (bytes): The sizes and the weights, where there are any."""
-        return super().to_bytes() if self.is_built else srsly.msgpack_dumps({})
-
-    def from_bytes(self, bytes_data: bytes) -> RstNetShim:
-        """Make a net of the saved sizes and load its weights.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        RETURNS (RstNetShim): The shim itself.
-        """
-        message = srsly.msgpack_loads(bytes_data)
-        if message:
-            self.build(**message["config"])
-            super().from_bytes(bytes_data)
-        return self
-
-
-def _load_weights(net: RstNet, state: bytes, device: Any) -> RstNet:
-    import torch
-
-    net.load_state_dict(torch.load(BytesIO(state), map_location=device, weights_only=True))
-    return net.to(device)
-
-
-@lru_cache(maxsize=1)
-def use_one_thread_in_forks() -> None:
-    """Let forked processes run torch in one thread, from now on.
-
-    `nlp.pipe(n_process=...)` forks. A fork inherits torch's thread pool without its threads, and
-    would wait for them forever.
+    settings (ParserSettings): What the config says.
+    token_width (int): Width of the token vectors.
+    n_labels (int): Number of labels.
+    RETURNS (RstNet): The net.
     """
-    if hasattr(os, "register_at_fork"):
-        import torch
+    from .net import RstNet
 
-        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+    return RstNet(
+        token_width=token_width,
+        n_labels=n_labels,
+        hidden_width=settings.hidden_width,
+        encoder_layers=settings.encoder_layers,
+        classifier_width=settings.classifier_width,
+        n_features=len(EDU_FEATURES) if settings.edu_features else 0,
+        dropout=settings.dropout or 0.0,
+        splitter=settings.splitter,
+        layer_norm=settings.layer_norm,
+    )
 
 
 @dataclass
@@ -228,21 +168,9 @@ def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
     Y (Any): Not used.
     RAISES (RstError): If the encoder listens to a component that is not there.
     """
-    tok2vec = model.layers[0]
-    for node in tok2vec.walk():
-        if hasattr(node, "upstream_name") and node.has_dim("nO") is None:
-            raise RstError(Errors.R206)
-    tok2vec.initialize(X=X)
-    width = _token_width(model)
+    width = initialize_encoder(model, X, model.name)
     model.set_dim("nI", width, force=True)
     _shim(model).build(token_width=width, n_labels=model.get_dim("nO"))
-
-
-def _token_width(model: Model) -> int:
-    width = get_tok2vec_width(model)
-    if width is None:  # some encoders do not tell
-        width = model.layers[0].predict([Doc(Vocab(), words=["word"])])[0].shape[1]
-    return int(width)
 
 
 def forward(
@@ -266,7 +194,7 @@ def forward(
         net.eval()
         vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
         with torch.inference_mode():
-            batch = make_batch(model, docs, _join(model, vectors))
+            batch = make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
             trees = net.decode(
                 net.encode(batch), exact=settings.exact_search, max_exact=settings.max_exact_edus
             )
@@ -274,7 +202,7 @@ def forward(
     net.train()
     net.set_dropout(model.attrs["dropout_rate"] if settings.dropout is None else settings.dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    batch = make_batch(model, docs, _join(model, vectors))
+    batch = make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
     batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
@@ -315,20 +243,8 @@ def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor) -> EduBatch:
         rows = [edu_features(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
         rows.append(np.zeros((0, len(EDU_FEATURES)), dtype=np.float32))
         features = torch.from_numpy(np.concatenate(rows)).to(tokens.device)
-    return EduBatch(
-        tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features
-    )
+    return EduBatch(tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features)
 
 
-def _join(model: Model, vectors: Sequence[Floats2d]) -> Tensor:
-    """All token vectors in one tensor of the net's device. Empty Docs may have vectors of no
-    width."""
-    filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
-    joined = (
-        model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, model.get_dim("nI"))
-    )
-    return xp2torch(joined, device=_shim(model).device)
-
-
-def _shim(model: Model) -> RstNetShim:
-    return cast(RstNetShim, model.shims[0])
+def _shim(model: Model) -> LazyNetShim:
+    return cast(LazyNetShim, model.shims[0])

@@ -44,9 +44,7 @@ def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
             counts[method].append(counted)
             if language is not None:
                 by_language[language][method].append(counted)
-    per_language = {
-        name: _summarize(by_language[name]) for name in sorted(by_language)
-    }
+    per_language = {name: _summarize(by_language[name]) for name in sorted(by_language)}
     return {**_summarize(counts), "rst_per_lang": per_language or None}
 
 

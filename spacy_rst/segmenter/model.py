@@ -17,7 +17,7 @@ from spacy.util import registry
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import Floats1d, Floats2d
 
-from ..trainable import LazyNetShim, join_vectors, token_width
+from ..trainable import LazyNetShim, initialize_encoder, join_vectors
 from .boundaries import read_layout
 from .features import TOKEN_FEATURES, token_features
 
@@ -113,8 +113,7 @@ def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
     Y (Any): Not used.
     RAISES (RstError): If the encoder listens to a component that is not there.
     """
-    model.get_ref("tok2vec").initialize(X=X)
-    width = token_width(model, "edu_segmenter")
+    width = initialize_encoder(model, X, "edu_segmenter")
     model.set_dim("nI", width, force=True)
     _shim(model).build(token_width=width)
 
@@ -148,7 +147,7 @@ def forward(
         )
         return _split(model, scores, lengths), lambda d_scores: docs
     net.train()
-    net.set_dropout(model.attrs.get("dropout_rate", settings.dropout))
+    net.set_dropout(cast(float, model.attrs.get("dropout_rate", settings.dropout)))
     vectors, backprop_tok2vec = tok2vec(docs, is_train=True)
     tokens = join_vectors(vectors, width, model).requires_grad_()
     scores = net(tokens, lengths, _features(model, docs))
@@ -161,12 +160,14 @@ def forward(
 
 
 def _features(model: Model, docs: Sequence[Doc]) -> Tensor | None:
+    import torch
+
     shim = _shim(model)
     if not shim.settings.token_features:
         return None
     rows = [token_features(doc, read_layout(doc)) for doc in docs]
     rows.append(np.zeros((0, len(TOKEN_FEATURES)), dtype=np.float32))
-    return xp2torch(model.ops.asarray2f(np.concatenate(rows)), device=shim.device)
+    return torch.from_numpy(np.concatenate(rows)).to(shim.device)
 
 
 def _split(model: Model, rows: Tensor, lengths: Sequence[int]) -> list[Any]:

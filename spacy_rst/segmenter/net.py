@@ -1,4 +1,4 @@
-"""The segmenter's network in plain torch: a BiLSTM that scores each token as the start of an EDU."""
+"""The segmenter's network in plain torch: a BiLSTM that scores tokens as starts of EDUs."""
 
 from __future__ import annotations
 

@@ -64,9 +64,7 @@ def _split_nuclei(core: Sequence[NaryChild]) -> Iterator[Split]:
         yield Split(nucleus.node.start, child.node.start, child.node.end, label)
 
 
-def _nearest_first(
-    left: Sequence[NaryChild], right: Sequence[NaryChild]
-) -> Iterator[NaryChild]:
+def _nearest_first(left: Sequence[NaryChild], right: Sequence[NaryChild]) -> Iterator[NaryChild]:
     """Order satellites from the nucleus outwards, the right one before the left one of a pair."""
     inner_left = left[::-1]
     for rank in range(max(len(left), len(right))):

@@ -255,9 +255,7 @@ def convert_files(
     RAISES (RstError): For a document that cannot be read, unless `skip_bad`.
     """
     report = ConversionReport()
-    docbins = {
-        split: DocBin(attrs=list(DOCBIN_ATTRS), store_user_data=True) for split in outputs
-    }
+    docbins = {split: DocBin(attrs=list(DOCBIN_ATTRS), store_user_data=True) for split in outputs}
     for path in files:
         report.files += 1
         for document in read_file(path, options.file_format, largest_tree=options.largest_tree):

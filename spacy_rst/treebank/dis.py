@@ -117,7 +117,9 @@ def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:
         kind = match.lastgroup
         if kind == "role":
             if root is not None:
-                raise RstError(Errors.R121.format(source=source, line=_line_of(content, match.start())))
+                raise RstError(
+                    Errors.R121.format(source=source, line=_line_of(content, match.start()))
+                )
             open_brackets.append(_Bracket(match["role"], match.start()))
         elif not open_brackets:
             raise RstError(Errors.R120.format(source=source, line=_line_of(content, match.start())))
@@ -169,9 +171,7 @@ def _fill(bracket: _Bracket, match: re.Match[str]) -> None:
         bracket.text = match["text"]
 
 
-def _close(
-    bracket: _Bracket, texts: dict[int, str], content: str, source: str
-) -> NaryNode:
+def _close(bracket: _Bracket, texts: dict[int, str], content: str, source: str) -> NaryNode:
     """Make the node of a bracket. Its leaves decide what it covers, not the `span` line, which
     says the same again and is wrong in some files."""
     if not bracket.children:

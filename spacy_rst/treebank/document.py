@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 NUCLEUS = "N"
 SATELLITE = "S"
 
 
-@dataclass(frozen=True, slots=True)
-class NaryChild:
+class NaryChild(NamedTuple):
     """A child of an n-ary node.
 
     role (str): "N" or "S".

@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
@@ -211,39 +212,39 @@ def _choose_root(
 def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | None:
     """Make the n-ary node of a segment or group whose attached nodes are built already."""
     children = [
-        NaryChild(role, relation, child.built)
-        for role, links in ((NUCLEUS, node.nuclei), (SATELLITE, node.satellites))
-        for relation, child in links
-        if child.built is not None
+        NaryChild(NUCLEUS, relation, child.built) for relation, child in node.nuclei if child.built
     ]
     if node.id in position:
         leaf = NaryNode(position[node.id], position[node.id] + 1)
         children.append(NaryChild(NUCLEUS, SPAN, leaf))
-    if not children:
-        return None
-    if len(children) == 1:
-        return children[0].node
-    children.sort(key=lambda child: child.node.start)
-    for left, right in zip(children, children[1:], strict=False):
+    if len(children) > 1:
+        children = _name_nuclei(children)
+    has_nucleus = bool(children)
+    children += [
+        NaryChild(SATELLITE, relation, child.built)
+        for relation, child in node.satellites
+        if child.built
+    ]
+    if len(children) < 2:
+        return children[0].node if children else None
+    if not has_nucleus:
+        raise RstError(Errors.R111.format(source=source, node=node.id))
+    children.sort(key=_start)
+    for left, right in pairwise(children):
         if left.node.end != right.node.start:
             raise RstError(Errors.R110.format(source=source, node=node.id))
-    if not any(child.role == NUCLEUS for child in children):
-        raise RstError(Errors.R111.format(source=source, node=node.id))
-    return NaryNode(
-        children[0].node.start, children[-1].node.end, tuple(_name_nuclei(children))
-    )
+    return NaryNode(children[0].node.start, children[-1].node.end, tuple(children))
 
 
-def _name_nuclei(children: list[NaryChild]) -> Iterator[NaryChild]:
+def _start(child: NaryChild) -> int:
+    return child.node.start
+
+
+def _name_nuclei(nuclei: list[NaryChild]) -> list[NaryChild]:
     """Give nuclei without a relation of their own the one that the other nuclei carry."""
-    named = Counter(c.relation for c in children if c.role == NUCLEUS and c.relation != SPAN)
-    n_nuclei = sum(child.role == NUCLEUS for child in children)
+    named = Counter(nucleus.relation for nucleus in nuclei if nucleus.relation != SPAN)
     common = named.most_common(1)[0][0] if named else UNNAMED_RELATION
-    for child in children:
-        if n_nuclei > 1 and child.role == NUCLEUS and child.relation == SPAN:
-            yield NaryChild(NUCLEUS, common, child.node)
-        else:
-            yield child
+    return [n._replace(relation=common) if n.relation == SPAN else n for n in nuclei]
 
 
 def write_rs3(tree: RstTree) -> str:

@@ -98,7 +98,9 @@ def test_split_draws_the_same_table_again(run, tmp_path):
         (("export", "nowhere.spacy", "folder"), "nowhere.spacy"),
     ],
 )
-def test_problems_end_with_a_message_and_exit_code_1(run, arguments, expected, tmp_path, monkeypatch):
+def test_problems_end_with_a_message_and_exit_code_1(
+    run, arguments, expected, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     output = run(*arguments, code=1)
     assert expected in output

@@ -144,6 +144,11 @@ def test_piece_between_tokens_belongs_to_the_next_token():
     assert token_piece_ranges(tokens, pieces).tolist() == [[0, 1], [1, 4]]
 
 
+def test_piece_without_characters_belongs_to_the_token_at_its_place():
+    ranges = token_piece_ranges(offsets((0, 2), (2, 3)), offsets((0, 2), (2, 2)))
+    assert ranges.tolist() == [[0, 1], [1, 2]]
+
+
 def test_token_without_characters_in_any_piece_has_an_empty_range():
     tokens = offsets((0, 2), (2, 4), (4, 6))
     pieces = offsets((0, 2), (4, 6))

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -16,8 +13,7 @@ from thinc.api import Adam
 
 from spacy_rst.doc import TREE_KEY, doc_from_edus, get_tree, set_edus, set_tree
 from spacy_rst.errors import RstError
-from spacy_rst.parser.component import batch_by_tokens
-from spacy_rst.parser.model import RstNetShim
+from spacy_rst.trainable import LazyNetShim, batch_by_tokens
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
 from tests.parser.pipelines import (
@@ -28,6 +24,7 @@ from tests.parser.pipelines import (
     train,
     transformer_pipeline,
 )
+from tests.processes import run_python
 from tests.sample import examples_from, sample_docs
 from tests.tiny_models import build_tiny_xlmr
 
@@ -202,8 +199,9 @@ def test_aligns_gold_edus_to_other_tokens(fresh):
     nlp.initialize(lambda: examples)
     for example in examples:
         text = example.reference.text
-        retokenized = Example(Doc(nlp.vocab, words=list(text), spaces=[False] * len(text)),
-                              example.reference)
+        retokenized = Example(
+            Doc(nlp.vocab, words=list(text), spaces=[False] * len(text)), example.reference
+        )
         nlp.get_pipe("rst_parser").update([retokenized])
         edus = [edu.text for edu in retokenized.predicted.spans["edus"]]
         assert edus == [edu.text for edu in example.reference.spans["edus"]]
@@ -237,9 +235,11 @@ def test_resumes_training_with_its_labels(small, tmp_path):
     nlp, examples = small
     nlp.to_disk(tmp_path)
     resumed = spacy.load(tmp_path)
+    untrained = own_encoder_pipeline(**SPAN)
+    untrained.initialize(lambda: examples)
+    first = untrained.update(examples, sgd=False)["rst_parser"]
     optimizer = resumed.resume_training()
-    losses = resumed.update(examples, sgd=optimizer)
-    assert losses["rst_parser"] < 5, "it starts from what it knows"
+    assert resumed.update(examples, sgd=optimizer)["rst_parser"] < first / 2
     sourced = spacy.blank("xx")
     sourced.add_pipe("rst_parser", source=spacy.load(tmp_path))
     assert sourced.get_pipe("rst_parser").labels == nlp.get_pipe("rst_parser").labels
@@ -344,8 +344,10 @@ def test_labels_come_from_the_examples_in_order(fresh):
 
 def test_labels_come_from_a_file(fresh, tmp_path):
     nlp, examples = fresh
-    labels = ["Surprise-NN", *sorted({s.label for eg in examples for s in
-                                      get_tree(eg.reference).splits}, reverse=True)]
+    labels = [
+        "Surprise-NN",
+        *sorted({s.label for eg in examples for s in get_tree(eg.reference).splits}, reverse=True),
+    ]
     srsly.write_json(tmp_path / "rst_parser.json", labels)
     reader = {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "rst_parser.json")}
     nlp.config["initialize"]["components"]["rst_parser"] = {"labels": reader}
@@ -421,6 +423,7 @@ def test_refuses_labels_that_are_not_listed(fresh):
     lambda stored: stored["labels"].__setitem__(0, "Elaboration"),
     lambda stored: stored["splits"].__setitem__(0, [0, 0, 2]),
     lambda stored: stored.pop("labels"),
+    lambda stored: stored["edu_chars"].pop(),
 ])  # fmt: skip
 def test_refuses_trees_with_missing_or_wrong_labels_and_splits(fresh, damage):
     nlp, examples = fresh
@@ -434,7 +437,7 @@ def test_a_listener_without_its_encoder_is_refused():
     nlp = spacy.blank("xx")
     nlp.add_pipe("rst_parser")
     examples = examples_from(nlp, sample_docs(nlp, ["eu"])[:1])
-    with pytest.raises(RstError, match="R206"):
+    with pytest.raises(RstError, match="R405"):
         nlp.initialize(lambda: examples)
 
 
@@ -443,10 +446,11 @@ def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_pat
     nlp.to_disk(tmp_path)
     exact = spacy.load(tmp_path, config={"components.rst_parser.model.exact_search": True})
     (shim,) = exact.get_pipe("rst_parser").model.shims
-    assert isinstance(shim, RstNetShim) and shim.settings.exact_search
-    assert [t.splits for t in trees(exact.pipe(inputs(examples)))] == [
-        t.splits for t in trees(nlp.pipe(inputs(examples)))
-    ]
+    assert isinstance(shim, LazyNetShim) and shim.settings.exact_search
+    found = zip(nlp.pipe(inputs(examples)), exact.pipe(inputs(examples)), strict=True)
+    for greedy, best in found:
+        logs = [np.log([score.split for score in get_tree(doc).scores]) for doc in (greedy, best)]
+        assert logs[1].sum() >= logs[0].sum() - 1e-5
 
 
 def test_trees_survive_a_docbin(small):
@@ -465,24 +469,11 @@ def test_analysis_knows_what_the_parser_needs():
     assert analysis["problems"]["rst_parser"] == ["doc.spans"]
 
 
-def run_python(code: str, *arguments: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=Path(__file__).parents[2],
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_several_processes_do_not_hang_after_torch_used_threads(small, tmp_path):
     nlp, examples = small
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=inputs(examples) * 2).to_disk(tmp_path / "docs.spacy")
-    run_python(
-        """
+    code = """
         import sys
         import spacy, torch
         from spacy.tokens import DocBin
@@ -496,22 +487,5 @@ def test_several_processes_do_not_hang_after_torch_used_threads(small, tmp_path)
         parallel = [doc._.rst_tree for doc in nlp.pipe(read(), n_process=2, batch_size=2)]
         assert [tree.splits for tree in alone] == [tree.splits for tree in parallel]
         assert torch.get_num_threads() == 2
-        """,
-        str(tmp_path / "model"),
-        str(tmp_path / "docs.spacy"),
-    )
-
-
-def test_the_factory_imports_nothing_heavy():
-    run_python(
-        """
-        import sys
-        import spacy
-        import spacy_rst.parser.component
-
-        heavy = {"transformers", "spacy_transformers", "spacy_rst.parser.net"} & set(sys.modules)
-        assert not heavy, heavy
-        nlp = spacy.blank("en")  # it resolves all factories, those of spacy_transformers too
-        assert nlp.has_factory("rst_parser") and "spacy_rst.parser.net" not in sys.modules
-        """
-    )
+    """
+    run_python(dedent(code), str(tmp_path / "model"), str(tmp_path / "docs.spacy"))

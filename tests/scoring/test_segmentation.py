@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import spacy
 from hypothesis import given
@@ -52,12 +54,13 @@ def test_nothing_to_count():
 def test_units_can_only_agree_where_their_starts_do(gold_starts, predicted_starts):
     def places(starts):
         borders = [0, *sorted(starts), 50]
-        return list(zip(borders, borders[1:], strict=False))
+        return list(pairwise(borders))
 
     counts = count_edus(places(gold_starts), places(predicted_starts))
-    assert 1 <= counts.starts and counts.spans <= counts.starts
+    assert counts.starts >= 1 and counts.spans <= counts.starts
     scores = edu_scores([counts])
-    assert (scores["edu_f"] == 1) == (scores["edu_span_f"] == 1) == (gold_starts == predicted_starts)
+    agree = gold_starts == predicted_starts
+    assert (scores["edu_f"] == 1) == (scores["edu_span_f"] == 1) == agree
     p, r = scores["edu_p"], scores["edu_r"]
     assert scores["edu_f"] == pytest.approx(2 * p * r / (p + r))
 

@@ -67,7 +67,9 @@ def test_edus_are_trimmed_but_may_hold_white_space():
     starts = read_layout(doc).hard_starts()
     assert segmented(doc, starts) == ["one\ntwo", "three   four"]
     # A start at white space is none.
-    assert segmented(doc, np.array([token.is_space for token in doc])) == ["one\ntwo \n\n three   four"]
+    assert segmented(doc, np.array([token.is_space for token in doc])) == [
+        "one\ntwo \n\n three   four"
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n \t"])
@@ -78,7 +80,9 @@ def test_no_text_no_edus(text):
 
 
 @given(
-    st.lists(st.sampled_from(["a", "Bé", ".", "，", "狗", "\n", "\n\n", " ", "\t", "🙂"]), max_size=30),
+    st.lists(
+        st.sampled_from(["a", "Bé", ".", "，", "狗", "\n", "\n\n", " ", "\t", "🙂"]), max_size=30
+    ),
     st.data(),
 )
 def test_any_choice_of_starts_gives_a_partition(words, data):
@@ -103,7 +107,7 @@ def test_features_say_what_the_text_shows():
         {name for name, value in zip(TOKEN_FEATURES, row, strict=True) if value} for row in rows
     ]
     assert facts == [
-        {"opening"},
+        {"opening", "starts_sentence"},
         {"upper_case", "after_opening"},
         {"comma"},
         {"is_space", "after_comma"},

@@ -26,7 +26,9 @@ def starts_of(predicted, reference):
 def test_starts_are_found_by_characters():
     reference = gold_doc(["Do", "n't", "go", ",", "stay"], [False, True, False, True, False],
                          [(0, 4), (4, 5)])  # fmt: skip
-    predicted = Doc(NLP.vocab, words=["Don't", "go,", "st", "ay"], spaces=[True, True, False, False])
+    predicted = Doc(
+        NLP.vocab, words=["Don't", "go,", "st", "ay"], spaces=[True, True, False, False]
+    )
     words, gold = starts_of(predicted, reference)
     assert words == ["Don't", "st"]
     assert (gold.n_edus, gold.n_misaligned) == (2, 0)
@@ -58,8 +60,8 @@ def test_no_edus_is_missing_annotation():
 def test_another_text_is_refused_with_the_documents_name():
     reference = gold_doc(["one", "two"], [True, False], [(0, 2)])
     reference.user_data["source"] = "file.rs3"
-    with pytest.raises(RstError, match=r"R201.*file\.rs3.*character 4.*'three' instead of 'two'"):
-        read_gold_starts(Example(NLP("one three"), reference))
+    with pytest.raises(RstError, match=r"R201.*file\.rs3.*character 4.*'four' instead of 'two'"):
+        read_gold_starts(Example(NLP("one four"), reference))
 
 
 def test_gold_edus_that_do_not_cover_the_text_are_refused():

@@ -101,6 +101,16 @@ def test_dropout_acts_in_training_only():
     assert torch.equal(net(tokens, [8]), net(tokens, [8]))
 
 
+def test_dropout_spares_the_features():
+    net = make_net(dropout=0.5, n_features=3).train()
+    inputs = []
+    net.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0].data))
+    net(torch.ones(50, WIDTH), [50], torch.ones(50, 3))
+    tokens, features = inputs[0].split([WIDTH, 3], dim=1)
+    assert set(tokens.unique().tolist()) == {0.0, 2.0}
+    assert features.unique().tolist() == [1.0]
+
+
 def test_gradients_reach_every_weight_and_the_tokens():
     net = make_net(layers=2, n_features=1).train()
     tokens = torch.randn(9, WIDTH, requires_grad=True)

@@ -5,6 +5,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_rst import RstError
+from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.convert import (
     ConversionOptions,
     convert_files,
@@ -13,7 +14,6 @@ from spacy_rst.treebank.convert import (
     to_doc,
     with_classes,
 )
-from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.rs3 import parse_rs3
 from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.text import clean_edu_text, is_blanked, is_space_tokenized
@@ -35,7 +35,11 @@ def treebank(tmp_path):
     (folder / "a.rs3").write_text(GOOD, encoding="utf8")
     (folder / "deeper" / "b.rs4").write_text(GOOD, encoding="utf8")
     (folder / "blanked.rs3").write_text(
-        rs3(segment(1, "___ _ __", 3, "joint") + segment(2, "__ .", 3, "joint") + group(3, "multinuc")),
+        rs3(
+            segment(1, "___ _ __", 3, "joint")
+            + segment(2, "__ .", 3, "joint")
+            + group(3, "multinuc")
+        ),
         encoding="utf8",
     )
     (folder / "notes.txt").write_text("no treebank", encoding="utf8")
@@ -80,7 +84,9 @@ def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):
 
 def test_original_labels_are_kept_on_demand(treebank, tmp_path):
     output = tmp_path / "corpus.spacy"
-    report = convert_files(find_files(treebank), {None: output}, ConversionOptions(labels="original"))
+    report = convert_files(
+        find_files(treebank), {None: output}, ConversionOptions(labels="original")
+    )
     assert report.labels == {"elaboration-NS": 2}
 
 

@@ -90,7 +90,9 @@ def test_malformed_files_get_a_coded_error(content, code, named):
 
 
 def test_node_without_a_nucleus_is_refused():
-    content = NESTED.replace("( Nucleus (span 2 4) (rel2par span)", "( Satellite (span 2 4) (rel2par x)")
+    content = NESTED.replace(
+        "( Nucleus (span 2 4) (rel2par span)", "( Satellite (span 2 4) (rel2par x)"
+    )
     with pytest.raises(RstError, match="R112"):
         RstTree.from_dis(content)
 

@@ -200,7 +200,11 @@ TWO_TREES = (
             "node 1",
         ),
         (
-            rs3(segment(1, "a", 3, "elaboration") + segment(2, "b", 3, "evidence") + group(3, "span")),
+            rs3(
+                segment(1, "a", 3, "elaboration")
+                + segment(2, "b", 3, "evidence")
+                + group(3, "span")
+            ),
             "R111",
             "Node 3",
         ),
@@ -238,7 +242,7 @@ def test_declared_encoding_and_byte_order_mark(tmp_path):
 
 
 def test_written_text_is_escaped():
-    tree = RstTree.from_splits([(0, 1, 2, 'a<"b&-NS')], ["<x> & \"y\"", "bell\x07"])
+    tree = RstTree.from_splits([(0, 1, 2, 'a<"b&-NS')], ['<x> & "y"', "bell\x07"])
     again = RstTree.from_rs3(tree.to_rs3())
     assert again.splits == tree.splits
     assert again.edus == ('<x> & "y"', "bell\ufffd")

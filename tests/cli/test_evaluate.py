@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+import srsly
+from spacy.tokens import Doc
+from typer.testing import CliRunner
+
+from spacy_rst.cli import rst_app
+from spacy_rst.cli.evaluate import make_report, parse_docs
+from spacy_rst.doc import get_tree, set_edus
+from spacy_rst.scoring.scorer import score_trees
+from tests.parser.pipelines import own_encoder_pipeline, train
+from tests.sample import examples_from, sample_docs, write_corpus
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A parser that knows two Basque and two English documents by heart."""
+    nlp = own_encoder_pipeline(splitter="span", layer_norm=True)
+    train(nlp, examples_from(nlp, [*sample_docs(nlp, ["eu"])[:2], *sample_docs(nlp, ["en"])[:2]]))
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def model(nlp, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model")
+    nlp.to_disk(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def corpora(nlp, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpora")
+    return [
+        str(write_corpus(folder / f"{lang}.spacy", sample_docs(nlp, [lang])[:2]))
+        for lang in ("eu", "en")
+    ]
+
+
+def run(*arguments):
+    return CliRunner().invoke(rst_app, ["evaluate", *arguments])
+
+
+def test_scores_gold_edus(model, corpora, tmp_path):
+    output = tmp_path / "scores" / "metrics.json"
+    result = run(model, *corpora, "--output", str(output), "--baselines")
+    assert result.exit_code == 0, result.output
+    report = srsly.read_json(output)
+    assert report["model"]["name"] == "xx_pipeline" and report["model"]["version"] == "0.0.0"
+    assert report["corpora"] == corpora
+    assert report["edus"] == "gold" and report["documents"] == 4
+    averages = ("rst_", "rst_macro_", "rst_original_", "rst_original_macro_")
+    for average in averages:
+        for metric in ("span", "nuclearity", "relation", "full"):
+            assert report["scores"][average + metric] == 1.0
+    assert list(report["per_lang"]) == ["en", "eu"]
+    assert list(report["per_treebank"]) == ["sample.en", "sample.eu"]
+    assert report["per_lang"]["en"] == report["per_treebank"]["sample.en"]
+    assert 0 < report["baselines"]["right-branching"]["rst_span"] < 1
+    for row in ("all", "en", "sample.eu", "left-branching"):
+        assert any(line.split()[:1] == [row] for line in result.output.splitlines()), row
+
+
+def test_says_what_a_single_treebank_needs(model, corpora, tmp_path):
+    output = tmp_path / "metrics.json"
+    run(model, corpora[0], "--output", str(output), "--batch-size", "1")
+    report = srsly.read_json(output)
+    assert "per_treebank" not in report and "baselines" not in report
+    assert report["scores"] == report["per_lang"]["eu"]
+
+
+def test_gold_edus_leave_segmenters_out_and_predicted_ones_run_them(nlp):
+    docs = sample_docs(nlp, ["eu"])[:2]
+
+    first_edus = {doc.text: doc.spans["edus"][0].end for doc in docs}
+
+    @nlp.factory("two_edus", assigns=["doc.spans"])
+    def make_two_edus(nlp, name):
+        def cut(doc: Doc) -> Doc:
+            end = first_edus[doc.text]
+            set_edus(doc, [doc[:end], doc[end:]])
+            return doc
+
+        return cut
+
+    nlp.add_pipe("two_edus", before="rst_parser")
+    try:
+        gold = parse_docs(nlp, docs, edus="gold")
+        predicted = parse_docs(nlp, docs, edus="predicted")
+    finally:
+        nlp.remove_pipe("two_edus")
+    assert score_trees(gold)["rst_full"] == 1.0
+    assert [len(get_tree(example.predicted)) for example in predicted] == [2, 2]
+    scores = make_report(predicted, baselines=True)
+    assert 0 < scores["scores"]["rst_span"] < 1
+    assert scores["baselines"]["right-branching"]["rst_span"] == scores["scores"]["rst_span"]
+
+
+def test_predicted_edus_need_a_segmenter(model, corpora):
+    result = run(model, *corpora, "--edus", "predicted")
+    assert result.exit_code == 1 and "R020" in result.output
+
+
+def test_a_model_that_does_not_exist_is_named(corpora, tmp_path):
+    result = run(str(tmp_path / "no_model"), *corpora)
+    assert result.exit_code == 1
+    assert "no_model" in result.output and "Traceback" not in result.output
+
+
+def test_a_corpus_that_does_not_exist_is_named(model, tmp_path):
+    result = run(model, str(tmp_path / "no.spacy"))
+    assert result.exit_code == 1 and "R221" in result.output
+
+
+def test_a_corpus_without_trees_is_refused(nlp, model, tmp_path):
+    path = write_corpus(tmp_path / "plain.spacy", [nlp.make_doc("No tree.")])
+    result = run(model, str(path))
+    assert result.exit_code == 1 and "R226" in result.output
+
+
+def test_a_pipeline_without_a_parser_is_refused(corpora, tmp_path):
+    import spacy
+
+    spacy.blank("xx").to_disk(tmp_path)
+    result = run(str(tmp_path), *corpora)
+    assert result.exit_code == 1 and "R227" in result.output
+
+
+def test_help_shows_an_example():
+    result = run("--help")
+    assert result.exit_code == 0 and "model-best" in result.output

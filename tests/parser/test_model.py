@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import io
+import os
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+import torch
+from spacy.tokens import Doc
+from spacy.util import fix_random_seed, registry
+from thinc.api import Adam, Model, set_dropout_rate
+
+from spacy_rst.doc import doc_from_edus
+from spacy_rst.errors import RstError
+from spacy_rst.parser.features import EDU_FEATURES
+from spacy_rst.parser.model import build_rst_parser
+from spacy_rst.parser.net import GoldTree
+from tests.parser.pipelines import OWN_TOK2VEC, parser_config
+
+EDUS = ["Although it rained ,", "we went out .", "The streets were empty ,", "as always ."]
+GOLD = GoldTree(torch.tensor([[0, 2, 4], [0, 1, 2], [2, 3, 4]]), torch.tensor([0, 1, 2]))
+NOTHING = GoldTree(torch.zeros(0, 3, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+
+
+def make_docs():
+    nlp = spacy.blank("xx")
+    return [doc_from_edus(nlp, EDUS), doc_from_edus(nlp, EDUS[:1]), Doc(nlp.vocab)]
+
+
+def make_model(**settings):
+    fix_random_seed(0)
+    model = registry.resolve(parser_config(**settings))["model"]
+    model.set_dim("nO", 3)
+    return model
+
+
+def initialized(**settings):
+    model = make_model(**settings)
+    model.initialize(X=make_docs())
+    return model
+
+
+def assert_same(first, second):
+    for one, other in zip(first, second, strict=True):
+        for name in ("splits", "labels", "split_probs", "label_probs"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_the_defaults_are_those_of_the_paper():
+    tok2vec = registry.resolve({"tok2vec": OWN_TOK2VEC})["tok2vec"]
+    settings = build_rst_parser(tok2vec).shims[0].settings
+    assert (settings.hidden_width, settings.encoder_layers, settings.classifier_width) == (
+        384,
+        2,
+        384,
+    )
+    assert settings.dropout == 0.5 and settings.splitter == "pointer"
+    assert not (settings.layer_norm or settings.edu_features or settings.exact_search)
+
+
+@pytest.mark.parametrize("splitter", ["pointer", "span"])
+@pytest.mark.parametrize("edu_features", [False, True])
+def test_predicts_a_tree_per_doc(splitter, edu_features):
+    model = initialized(splitter=splitter, edu_features=edu_features)
+    trees = model.predict(make_docs())
+    assert [len(tree.splits) for tree in trees] == [3, 0, 0]
+    assert set(trees[0].labels) <= {0, 1, 2}
+    assert [len(tree.splits) for tree in model.predict(make_docs()[2:])] == [0]
+
+
+def test_knows_its_dimensions_after_initialization():
+    model = make_model()
+    assert model.has_dim("nI") is None
+    assert not model.shims[0].is_built
+    model.initialize(X=make_docs())
+    assert model.get_dim("nI") == OWN_TOK2VEC["width"]
+    assert model.shims[0].net.token_width == OWN_TOK2VEC["width"]
+
+
+def test_finds_the_width_of_an_encoder_that_does_not_tell_it():
+    def forward(model: Model, docs, is_train: bool):
+        vectors = [model.ops.alloc2f(len(doc), 7) for doc in docs]
+        return vectors, lambda d_vectors: docs
+
+    model = build_rst_parser(Model("silent", forward), hidden_width=8, classifier_width=4)
+    model.set_dim("nO", 3)
+    model.initialize()
+    assert model.get_dim("nI") == 7
+
+
+@pytest.mark.parametrize("splitter", ["pointer", "span"])
+def test_reloads_equal(splitter):
+    model = initialized(splitter=splitter, edu_features=True, layer_norm=True)
+    reloaded = make_model(splitter=splitter, edu_features=True, layer_norm=True)
+    reloaded.from_bytes(model.to_bytes())
+    assert_same(model.predict(make_docs()), reloaded.predict(make_docs()))
+    assert_same(model.predict(make_docs()), model.copy().predict(make_docs()))
+
+
+def test_an_unbuilt_model_reloads_unbuilt():
+    model = make_model().from_bytes(make_model().to_bytes())
+    assert not model.shims[0].is_built
+
+
+def test_weights_that_run_code_are_refused():
+    class Harmful:
+        def __reduce__(self):
+            return os.getenv, ("HOME",)
+
+    shim = initialized().shims[0]
+    message = srsly.msgpack_loads(shim.to_bytes())
+    file = io.BytesIO()
+    torch.save({"encoder.weight": Harmful()}, file)
+    message["state"] = file.getvalue()
+    with pytest.raises(pickle.UnpicklingError):
+        shim.from_bytes(srsly.msgpack_dumps(message))
+
+
+def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
+    model = initialized()
+    tok2vec = model.get_ref("tok2vec")
+    calls = []
+    forward = tok2vec._func
+    monkeypatch.setattr(
+        tok2vec, "_func", lambda *args, **kwargs: calls.append(1) or forward(*args, **kwargs)
+    )
+    pending, backprop = model.begin_update(make_docs())
+    split_loss, label_loss = pending.losses([GOLD, NOTHING, NOTHING])
+    assert split_loss > 0 and label_loss > 0
+    backprop(split_loss + label_loss)
+    assert len(calls) == 1
+    grads = [node.get_grad(name) for node in tok2vec.walk() for name in node.param_names
+             if node.has_grad(name)]  # fmt: skip
+    assert grads and any(np.abs(grad).sum() > 0 for grad in grads)
+
+
+def test_finish_update_moves_torch_weights_and_clears_gradients():
+    model = initialized()
+    net = model.shims[0].net
+    before = [weight.detach().clone() for weight in net.parameters()]
+    pending, backprop = model.begin_update(make_docs())
+    backprop(sum(pending.losses([GOLD, NOTHING, NOTHING])))
+    model.finish_update(Adam(0.01))
+    after = list(net.parameters())
+    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+    assert all(not weight.grad.any() for weight in after if weight.grad is not None)
+
+
+@pytest.mark.parametrize("docs", [slice(1, 2), slice(1, 3)])
+def test_batches_without_splits_have_no_loss_and_no_gradient(docs):
+    model = initialized()
+    batch = make_docs()[docs]
+    pending, backprop = model.begin_update(batch)
+    losses = pending.losses([NOTHING] * len(batch))
+    assert [float(loss.detach()) for loss in losses] == [0, 0]
+    backprop(sum(losses))
+
+
+def test_docs_of_white_space_alone_have_no_gradient():
+    model = initialized()
+    pending, backprop = model.begin_update([spacy.blank("xx").make_doc("\n\n")])
+    backprop(sum(pending.losses([NOTHING])))
+
+
+@pytest.mark.parametrize(
+    "dropout, in_update, expected", [(0.3, 0.0, 0.3), (None, 0.2, 0.2), (0.0, 0.2, 0.0)]
+)
+def test_its_own_dropout_wins_over_that_of_update(dropout, in_update, expected):
+    model = initialized(dropout=dropout)
+    set_dropout_rate(model, in_update)
+    pending, _ = model.begin_update(make_docs())
+    assert pending.net.dropout.p == expected and pending.net.training
+    model.predict(make_docs())
+    assert not pending.net.training
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(RstError, match="R256"):
+        make_model(exact_search=True)
+    with pytest.raises(RstError, match="R253"):
+        initialized(dropout=1.5)
+    assert make_model(exact_search=True, splitter="span").shims[0].settings.exact_search
+
+
+def test_edu_features_reach_the_net():
+    assert initialized(edu_features=True).shims[0].net.n_features == len(EDU_FEATURES)
+    assert initialized().shims[0].net.n_features == 0

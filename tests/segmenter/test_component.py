@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_rst.doc import doc_from_edus, get_edus, set_edus
+from spacy_rst.errors import RstError
+from tests.sample import sample_docs
+from tests.segmenter.pipelines import (
+    sample_examples,
+    segmenter_config,
+    segmenter_pipeline,
+    train,
+)
+from tests.strategies import words
+
+TEXTS = [
+    "When the ferry came, nobody waited, because it was late.\n\nThe next one was full.",
+    "",
+    "Yes.",
+    "We went home although it rained. " * 40,
+]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A pipeline that knows the sample documents in two languages by heart. Do not change it."""
+    nlp = segmenter_pipeline()
+    train(nlp, sample_examples(nlp))
+    return nlp
+
+
+@pytest.fixture
+def fresh():
+    """An untrained pipeline."""
+    return segmenter_pipeline()
+
+
+@pytest.fixture
+def changeable(nlp):
+    """A copy of the trained pipeline."""
+    copy = segmenter_pipeline()
+    return copy.from_bytes(nlp.to_bytes())
+
+
+def edu_texts(doc):
+    return [edu.text for edu in doc.spans["edus"]]
+
+
+def segmenter_of(nlp):
+    return nlp.get_pipe("edu_segmenter")
+
+
+def set_cut_sentences(doc):
+    """Begin a sentence at every third token."""
+    for token in doc:
+        token.is_sent_start = token.i % 3 == 0
+
+
+def test_learns_its_training_data_by_heart(nlp):
+    scores = nlp.evaluate(sample_examples(nlp))
+    assert scores["edu_p"] == scores["edu_r"] == scores["edu_f"] == scores["edu_span_f"] == 1.0
+    assert set(scores["edu_per_lang"]) == {"en", "eu"}
+
+
+def test_reloads_equal_from_disk_and_bytes(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    from_disk = spacy.load(tmp_path)
+    from_bytes = segmenter_pipeline().from_bytes(nlp.to_bytes())
+    for loaded in (from_disk, from_bytes):
+        docs = list(loaded.pipe(TEXTS))
+        for doc, expected in zip(docs, nlp.pipe(TEXTS), strict=True):
+            assert edu_texts(doc) == edu_texts(expected)
+        wanted = segmenter_of(nlp).predict_probs(docs)
+        found = segmenter_of(loaded).predict_probs(docs)
+        for own, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(own, other)
+
+
+def test_pipe_equals_call_at_any_batch_size(nlp):
+    one_by_one = [edu_texts(nlp(text)) for text in TEXTS]
+    for batch_size in (1, 2, 10):
+        assert [edu_texts(doc) for doc in nlp.pipe(TEXTS, batch_size=batch_size)] == one_by_one
+
+
+def test_probabilities_do_not_depend_on_the_batch(nlp):
+    docs = [nlp.make_doc(text) for text in TEXTS]
+    for doc, probs in zip(docs, segmenter_of(nlp).predict_probs(docs), strict=True):
+        assert probs.shape == (len(doc),)
+        assert ((probs >= 0) & (probs <= 1)).all()
+        (alone,) = segmenter_of(nlp).predict_probs([doc])
+        np.testing.assert_allclose(probs, alone, atol=1e-6)
+
+
+def test_long_docs_are_cut_into_windows_and_batches():
+    nlp = segmenter_pipeline({"max_batch_tokens": 100}, window=64, margin=24)
+    whole = segmenter_pipeline()
+    train(whole, sample_examples(whole), epochs=3)
+    nlp.initialize()
+    nlp.from_bytes(whole.to_bytes())
+    docs = [nlp.make_doc(doc.text) for doc in sample_docs(nlp, ["en"])]
+    assert min(map(len, docs)) > 64
+    wanted = segmenter_of(whole).predict_probs(docs)
+    for probs, expected in zip(segmenter_of(nlp).predict_probs(docs), wanted, strict=True):
+        np.testing.assert_allclose(probs, expected, atol=0.02)
+    assert [edu_texts(doc) for doc in nlp.pipe(docs)]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", " \t \n"])
+def test_no_text_no_edus(nlp, text):
+    assert edu_texts(nlp(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word",
+        "\n word ",
+        "!?... -- ,;: )(",
+        "🙂👩‍👩‍👧 🇳🇱 ok 🙂",
+        "הכלב ישן בגינה, אף על פי שיורד גשם.",
+        "سگ در باغ می‌خوابد، هرچند باران می‌بارد.",
+        "狗在花园里睡觉，虽然下着雨。",
+        "犬は庭で寝ています。雨が降っているのに。",
+        "e\u0301 \u200b \u00a0x\u00a0 \ufeff",
+    ],
+)
+def test_edus_are_a_partition_in_any_script(nlp, text):
+    doc = nlp(text)
+    assert get_edus(doc)
+    assert doc.spans["edus"][0].start == next(t.i for t in doc if not t.is_space)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    text=st.text(max_size=80)
+    | st.lists(words() | st.sampled_from(["\n", "\n\n", "  ", "\r\n\r\n", ","]), max_size=30).map(
+        " ".join
+    ),
+    threshold=st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0]),
+    sentences=st.booleans(),
+)
+def test_the_edus_of_any_text_are_a_partition(changeable, text, threshold, sentences):
+    segmenter_of(changeable).threshold = threshold
+    doc = changeable.make_doc(text)
+    if sentences:
+        set_cut_sentences(doc)
+    doc = changeable(doc)
+    edus = get_edus(doc)  # refuses what is not a partition of the tokens but white space
+    assert all(not edu[0].is_space and not edu[-1].is_space for edu in edus)
+    if threshold == 0:
+        assert len(edus) == sum(not token.is_space for token in doc)
+
+
+def test_a_lower_threshold_gives_more_edus(changeable):
+    segmenter = segmenter_of(changeable)
+    text = " ".join(doc.text for doc in sample_docs(changeable, ["de"]))
+    counts = []
+    for threshold in (0.0, 0.01, 0.1, 0.5):
+        segmenter.threshold = threshold
+        counts.append(len(changeable(text).spans["edus"]))
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) == len(counts)
+
+
+def test_a_threshold_that_was_set_is_saved_and_the_config_decides_otherwise(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "as trained")
+    override = {"components": {"edu_segmenter": {"threshold": 0.25}}}
+    loaded = spacy.load(tmp_path / "as trained", config=override)
+    assert segmenter_of(loaded).threshold == 0.25
+    segmenter_of(loaded).threshold = 0.75
+    loaded.to_disk(tmp_path / "changed")
+    assert segmenter_of(spacy.load(tmp_path / "changed")).threshold == 0.75
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan")])
+def test_refuses_a_threshold_that_is_no_probability(fresh, threshold):
+    with pytest.raises(RstError, match="R408"):
+        segmenter_of(fresh).threshold = threshold
+
+
+def test_refuses_a_config_with_a_threshold_that_is_no_probability():
+    with pytest.raises(RstError, match="R408"):
+        segmenter_pipeline({"threshold": 50})
+
+
+def test_paragraphs_and_sentences_are_hard_boundaries(changeable):
+    segmenter = segmenter_of(changeable)
+    segmenter.threshold = 1.0
+    doc = changeable.make_doc("one two three four\n\nfive six seven")
+    set_cut_sentences(doc)
+    assert edu_texts(changeable(doc)) == ["one two three", "four", "five", "six seven"]
+    segmenter.use_sentences, segmenter.overwrite = False, True
+    assert edu_texts(changeable(doc)) == ["one two three four", "five six seven"]
+
+
+def test_keeps_edus_that_are_there_unless_told_otherwise(changeable):
+    own = ["Nobody", "waited for the ferry because", "it was late."]
+    doc = changeable(doc_from_edus(changeable, own))
+    assert edu_texts(doc) == own
+    # In a stream with others, too.
+    other, kept = changeable.pipe([TEXTS[0], doc_from_edus(changeable, own)], as_tuples=False)
+    assert edu_texts(kept) == own
+    assert edu_texts(other) == edu_texts(changeable(TEXTS[0]))
+    segmenter_of(changeable).overwrite = True
+    assert edu_texts(changeable(doc)) == edu_texts(changeable(doc.text)) != own
+
+
+def test_probabilities_are_stored_on_request_and_survive(changeable):
+    assert "edu_probs" not in changeable(TEXTS[0]).user_data
+    segmenter_of(changeable).store_probs = True
+    doc = changeable(TEXTS[0])
+    probs = doc.user_data["edu_probs"]
+    (expected,) = segmenter_of(changeable).predict_probs([doc])
+    assert probs == pytest.approx(expected.tolist())
+    assert Doc(doc.vocab).from_bytes(doc.to_bytes()).user_data["edu_probs"] == probs
+    (again,) = DocBin(docs=[doc], store_user_data=True).get_docs(doc.vocab)
+    assert list(again.user_data["edu_probs"]) == probs
+
+
+def test_documents_without_gold_edus_teach_nothing_but_stay_in_the_batch(fresh):
+    examples = sample_examples(fresh, ["en"])
+    untold = Example(fresh.make_doc("No EDUs here."), fresh.make_doc("No EDUs here."))
+    fresh.initialize(lambda: [*examples, untold])
+    segmenter = segmenter_of(fresh)
+    before = segmenter.model.to_bytes()
+    assert segmenter.update([untold], sgd=Adam(0.1))["edu_segmenter"] == 0.0
+    docs = [untold.predicted, examples[0].predicted]
+    scores, _ = segmenter.model.begin_update(docs)
+    loss, d_scores = segmenter.get_loss([untold, examples[0]], scores)
+    assert loss > 0
+    assert not d_scores[0].any()
+    assert d_scores[1].any()
+    assert len(before) == len(segmenter.model.to_bytes())
+
+
+def test_the_gradient_is_that_of_the_loss_and_spares_white_space(fresh):
+    doc = doc_from_edus(fresh, ["One two,", "three four."], paragraph_starts=[1])
+    example = Example(fresh.make_doc(doc.text), doc)
+    fresh.initialize(lambda: [example])
+    segmenter = segmenter_of(fresh)
+    log_odds = np.linspace(-2, 2, len(doc)).astype("f")
+    _, (gradient,) = segmenter.get_loss([example], [log_odds])
+    for position, token in enumerate(example.predicted):
+        step = np.zeros_like(log_odds)
+        step[position] = 0.01
+        above, _ = segmenter.get_loss([example], [log_odds + step])
+        below, _ = segmenter.get_loss([example], [log_odds - step])
+        assert gradient[position] == pytest.approx((above - below) / 0.02, abs=1e-3)
+        assert (gradient[position] == 0) == token.is_space
+
+
+def test_the_loss_does_not_grow_with_the_batch(fresh):
+    examples = sample_examples(fresh, ["en"])[:1]
+    fresh.initialize(lambda: examples)
+    segmenter = segmenter_of(fresh)
+    scores, _ = segmenter.model.begin_update([examples[0].predicted])
+    loss, (gradient,) = segmenter.get_loss(examples, scores)
+    loss_of_two, (gradient_of_two, _) = segmenter.get_loss(examples * 2, scores * 2)
+    assert loss_of_two == pytest.approx(loss)
+    np.testing.assert_allclose(gradient_of_two, gradient / 2)
+
+
+def test_gradients_reach_the_encoder(fresh):
+    examples = sample_examples(fresh, ["en"])
+    fresh.initialize(lambda: examples)
+    encoder = segmenter_of(fresh).model.get_ref("tok2vec")
+    before = encoder.to_bytes()
+    fresh.update(examples, sgd=Adam(0.01, L2=0.0))  # a penalty would move the weights by itself
+    assert encoder.to_bytes() != before
+
+
+def test_the_loss_is_recorded_under_the_components_name():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("edu_segmenter", name="units", config=segmenter_config())
+    examples = sample_examples(nlp, ["en"])
+    optimizer = nlp.initialize(lambda: examples)
+    losses = {"units": 1.0, "other": 2.0}
+    nlp.update(examples, sgd=optimizer, losses=losses)
+    assert losses["units"] > 1.0
+    assert losses["other"] == 2.0
+
+
+def test_empty_docs_can_be_learned_from(fresh):
+    empty = Example(fresh.make_doc(""), fresh.make_doc(""))
+    examples = [empty, *sample_examples(fresh, ["en"])]
+    optimizer = fresh.initialize(lambda: examples)
+    assert fresh.update([empty], sgd=optimizer)["edu_segmenter"] == 0.0
+    assert fresh.update(examples, sgd=optimizer)["edu_segmenter"] > 0.0
+
+
+def test_the_pipelines_dropout_counts_where_the_model_has_none_of_its_own():
+    for dropout, rates in ((None, [0.0, 0.4]), (0.2, [0.2, 0.2])):
+        nlp = segmenter_pipeline(dropout=dropout)
+        examples = sample_examples(nlp, ["en"])
+        nlp.initialize(lambda: examples)  # noqa: B023
+        segmenter = segmenter_of(nlp)
+        found = []
+        for drop in (0.0, 0.4):
+            segmenter.update(examples[:1], drop=drop)
+            found.append(segmenter.model.shims[0].net.dropout.p)
+        assert found == rates
+
+
+def test_gold_edus_inside_tokens_are_counted_in_one_warning(fresh):
+    reference = Doc(fresh.vocab, words=list("我来，他去。"), spaces=[False] * 6)
+    set_edus(reference, [reference[:3], reference[3:]])
+    predicted = Doc(fresh.vocab, words=["我来", "，他", "去。"], spaces=[False] * 3)
+    examples = [Example(predicted.copy(), reference) for _ in range(3)]
+    with pytest.warns(UserWarning, match=r"R407\] 3 of the 6 gold EDUs") as record:
+        fresh.initialize(lambda: examples)
+    assert len([w for w in record if "R407" in str(w.message)]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        segmenter_of(fresh).initialize(lambda: [Example(reference.copy(), reference)])
+
+
+def test_refuses_data_without_any_edus(fresh):
+    examples = [Example(fresh.make_doc("one two"), fresh.make_doc("one two")) for _ in range(2)]
+    with pytest.raises(RstError, match="R406"):
+        fresh.initialize(lambda: examples)
+
+
+def test_refuses_text_that_differs_from_the_gold_text(fresh):
+    gold = doc_from_edus(fresh, ["one two", "three"])
+    with pytest.raises(RstError, match="R201"):
+        fresh.initialize(lambda: [Example(fresh.make_doc("one two four"), gold)])
+
+
+def test_refuses_windows_that_keep_nothing():
+    nlp = segmenter_pipeline(window=10, margin=5)
+    with pytest.raises(RstError, match="R403"):
+        nlp.initialize()
+
+
+def test_a_listener_without_its_encoder_is_refused():
+    pytest.importorskip("spacy_transformers")
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("edu_segmenter")
+    with pytest.raises(RstError, match="R405"):
+        nlp.initialize()
+
+
+def test_an_untrained_segmenter_says_so_and_can_be_saved(fresh, tmp_path):
+    with pytest.raises(ValueError, match="E109"):
+        fresh("Some text.")
+    fresh.to_disk(tmp_path)
+    assert spacy.load(tmp_path).pipe_names == ["edu_segmenter"]
+
+
+def test_one_bad_doc_goes_to_the_error_handler_alone(changeable, monkeypatch):
+    segmenter = segmenter_of(changeable)
+    set_annotations = segmenter.set_annotations
+
+    def refuse_bad(docs, probs):
+        if any("bad" in doc.text for doc in docs):
+            raise ValueError("bad Doc")
+        set_annotations(docs, probs)
+
+    monkeypatch.setattr(segmenter, "set_annotations", refuse_bad)
+    failed = []
+    segmenter.set_error_handler(lambda name, proc, docs, error: failed.extend(docs))
+    docs = list(changeable.pipe(["one", "bad", "two"]))
+    assert [doc.text for doc in docs] == ["one", "two"]
+    assert all(doc.spans["edus"] for doc in docs)
+    assert [doc.text for doc in failed] == ["bad"]
+
+
+def test_a_tree_over_other_edus_is_taken_off(changeable):
+    (doc, *_) = sample_docs(changeable, ["en"])
+    assert changeable(doc)._.rst_tree is not None
+    segmenter_of(changeable).overwrite = True
+    segmenter_of(changeable).threshold = 0.0
+    assert changeable(doc)._.rst_tree is None
+
+
+def test_sentences_as_edus():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("sentence_edus")
+    doc = nlp(" One here.  Two there.\n\nThree! \n")
+    assert edu_texts(doc) == ["One here.", "Two there.", "Three!"]
+    get_edus(doc)
+    assert edu_texts(nlp(" \n")) == edu_texts(nlp("")) == []
+    assert edu_texts(nlp("Yes")) == ["Yes"]
+    given_edus = ["One", "here. Two"]
+    assert edu_texts(nlp(doc_from_edus(nlp, given_edus))) == given_edus
+    nlp.get_pipe("sentence_edus").overwrite = True
+    assert edu_texts(nlp(doc_from_edus(nlp, given_edus))) == ["One here.", "Two"]
+    examples = [Example(nlp.make_doc("A b. C d."), doc_from_edus(nlp, ["A b.", "C d."]))]
+    assert nlp.evaluate(examples)["edu_r"] > 0
+
+
+def test_sentences_as_edus_need_sentences():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentence_edus")
+    with pytest.raises(RstError, match=r"R409.*sentencizer"):
+        nlp("Some text here.")
+    assert edu_texts(nlp(" ")) == []
+    assert nlp.analyze_pipes()["problems"]["sentence_edus"] == ["doc.sents"]

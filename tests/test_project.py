@@ -1,0 +1,70 @@
+"""The workflow of project.yml, run on the sample treebank as a newcomer would."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copy(ROOT / "project.yml", folder)
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    (folder / "assets").mkdir()
+    shutil.copy(ROOT / "assets" / "treebanks.tsv", folder / "assets")
+    shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> str:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(
+        [sys.executable, "-m", "spacy", "project", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout
+
+
+def test_all_converts_trains_evaluates_and_packages(project):
+    run(project, "run", "all", ".")
+    metrics = json.loads((project / "metrics" / "tiny_test.json").read_text(encoding="utf8"))
+    assert metrics
+    nlp = spacy.load(project / "training" / "tiny_test" / "model-best")
+    assert "rst_parser" in nlp.pipe_names
+    (package,) = (project / "packages").iterdir()
+    assert package.name == "xx_rst_parser-0.1.0"
+
+
+def test_second_run_skips_what_is_done(project):
+    assert "Skipping 'convert'" in run(project, "run", "convert", ".")
+
+
+def test_splits_are_drawn(project):
+    run(project, "run", "split", ".")
+    assert (project / "corpus" / "splits.tsv").exists()
+
+
+def test_public_treebanks_are_extra_and_the_licensed_one_is_explained():
+    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+    for asset in content["assets"]:
+        assert asset["description"]
+        assert asset.get("extra") or "git" not in asset, asset["dest"]
+    listed = (ROOT / "assets" / "treebanks.tsv").read_text(encoding="utf8")
+    for asset in content["assets"]:
+        assert asset["dest"].removeprefix("assets/") in listed, asset["dest"]

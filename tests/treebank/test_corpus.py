@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.util import registry
+
+from spacy_rst.doc import doc_from_edus, get_tree
+from spacy_rst.errors import RstError
+from spacy_rst.treebank.corpus import Corpus, make_example
+from tests.sample import sample_docs, write_corpus
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return spacy.blank("xx")
+
+
+@pytest.fixture(scope="module")
+def folder(nlp, tmp_path_factory):
+    """A file per language, one of them in a folder below."""
+    path = tmp_path_factory.mktemp("corpus")
+    (path / "below").mkdir()
+    write_corpus(path / "en.spacy", sample_docs(nlp, ["en"]))
+    write_corpus(path / "below" / "eu.spacy", sample_docs(nlp, ["eu"]))
+    (path / "notes.txt").write_text("no corpus")
+    return path
+
+
+def names(examples):
+    return [(eg.reference.user_data["lang"], eg.reference.user_data["name"]) for eg in examples]
+
+
+def read(path, nlp, **settings):
+    return list(Corpus(path, **settings)(nlp))
+
+
+def test_is_registered_and_takes_all_settings_of_a_config(folder, nlp):
+    reader = registry.resolve(
+        {"corpus": {"@readers": "spacy_rst.Corpus.v1", "path": str(folder), "languages": ["eu"],
+                    "sampling_weights": {"eu": 2}, "limit": 1}}
+    )["corpus"]  # fmt: skip
+    assert names(reader(nlp)) == [("eu", "erleak_eta_koloreak")] * 2
+
+
+def test_reads_a_file_or_a_folder(folder, nlp):
+    assert len(read(folder / "en.spacy", nlp)) == 4
+    assert Counter(lang for lang, _ in names(read(folder, nlp))) == {"en": 4, "eu": 4}
+
+
+def test_predicted_docs_have_gold_tokens_and_edus_and_no_tree(folder, nlp):
+    for example in read(folder, nlp):
+        predicted, gold = example.predicted, example.reference
+        assert [t.text_with_ws for t in predicted] == [t.text_with_ws for t in gold]
+        assert [(e.start, e.end) for e in predicted.spans["edus"]] == [
+            (e.start, e.end) for e in gold.spans["edus"]
+        ]
+        assert get_tree(predicted) is None and get_tree(gold) is not None
+
+
+def test_leaves_edus_out_on_request(folder, nlp):
+    assert all("edus" not in eg.predicted.spans for eg in read(folder, nlp, gold_edus=False))
+
+
+def test_keeps_sentence_starts_on_request(nlp):
+    gold = doc_from_edus(nlp, ["One two .", "Three ."])
+    gold[3].is_sent_start = True
+    plain = make_example(nlp, gold).predicted
+    assert not plain.has_annotation("SENT_START")
+    kept = make_example(nlp, gold, gold_sentences=True).predicted
+    assert [token.is_sent_start for token in kept][3] is True
+    without = doc_from_edus(nlp, ["One ."])
+    example = make_example(nlp, without, gold_sentences=True)
+    assert not example.predicted.has_annotation("SENT_START")
+
+
+def test_filters_by_language_treebank_and_size(folder, nlp):
+    assert {lang for lang, _ in names(read(folder, nlp, languages=["eu"]))} == {"eu"}
+    assert {lang for lang, _ in names(read(folder, nlp, treebanks=["sample.en"]))} == {"en"}
+    sizes = [len(eg.reference.spans["edus"]) for eg in read(folder, nlp, min_edus=16, max_edus=20)]
+    assert sizes and all(16 <= size <= 20 for size in sizes)
+    assert len(read(folder, nlp, limit=3)) == 3
+
+
+def test_skips_blanked_and_empty_documents(nlp, tmp_path):
+    docs = sample_docs(nlp, ["en"])[:2]
+    docs[0].user_data["blanked"] = True
+    path = write_corpus(tmp_path / "some.spacy", [*docs, Doc(nlp.vocab)])
+    assert names(read(path, nlp)) == [("en", docs[1].user_data["name"])]
+
+
+def test_whole_weights_are_copies(folder, nlp):
+    found = Counter(names(read(folder, nlp, sampling_weights={"eu": 3.0, "en": 0})))
+    assert len(found) == 4 and set(found.values()) == {3}
+
+
+def test_a_treebank_weight_comes_before_its_languages(folder, nlp):
+    weights = {"eu": 0.0, "sample.eu": 1.0}
+    assert len(read(folder, nlp, sampling_weights=weights)) == 8
+
+
+def test_parts_of_weights_are_chances(folder, nlp):
+    corpus = Corpus(folder, sampling_weights={"eu": 1.5}, resample=True)
+    totals = [Counter(lang for lang, _ in names(corpus(nlp)))["eu"] for _ in range(60)]
+    assert all(4 <= total <= 8 for total in totals)
+    assert 5.5 < sum(totals) / len(totals) < 6.5
+    assert len(set(totals)) > 1
+
+
+def test_draws_are_repeatable_and_new_only_on_request(folder, nlp):
+    weights = {"eu": 0.5, "en": 0.5}
+
+    def passes(**settings):
+        corpus = Corpus(folder, sampling_weights=weights, **settings)
+        return [names(corpus(nlp)) for _ in range(4)]
+
+    kept, anew = passes(seed=1), passes(seed=1, resample=True)
+    assert all(one == kept[0] for one in kept) and kept == passes(seed=1)
+    assert any(one != anew[0] for one in anew) and anew == passes(seed=1, resample=True)
+    assert passes(seed=2, resample=True) != anew
+
+
+def test_shuffles_anew_in_each_pass_on_request(folder, nlp):
+    corpus = Corpus(folder, shuffle=True, seed=3)
+    first, second = names(corpus(nlp)), names(corpus(nlp))
+    assert first != second and sorted(first) == sorted(second)
+    assert names(Corpus(folder, shuffle=True, seed=3)(nlp)) == first
+
+
+@pytest.mark.parametrize(
+    "path, code",
+    [(None, "R220"), ("nowhere.spacy", "R221"), ("empty", "R222"), ("bad.spacy", "R225")],
+)
+def test_refuses_what_cannot_be_read(tmp_path, nlp, path, code):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.spacy").write_bytes(b"this is no DocBin")
+    with pytest.raises(RstError) as caught:
+        read(path and tmp_path / path, nlp)
+    assert caught.value.code == code
+
+
+def test_refuses_filters_that_leave_nothing(folder, nlp):
+    with pytest.raises(RstError, match=r"R223.*\['fi'\].*en, eu.*sample.en, sample.eu"):
+        read(folder, nlp, languages=["fi"])
+
+
+def test_refuses_negative_weights(folder):
+    with pytest.raises(RstError, match="R224"):
+        Corpus(folder, sampling_weights={"eu": -1.0})
