@@ -19,6 +19,12 @@ from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
 TREE_KEY = "rst_tree"
+# What a treebank's document says about itself in `doc.user_data`.
+NAME_KEY = "name"
+LANGUAGE_KEY = "lang"
+TREEBANK_KEY = "treebank"
+SOURCE_KEY = "source"
+BLANKED_KEY = "blanked"
 PARAGRAPH_BREAK = "\n\n"
 
 
@@ -152,6 +158,18 @@ def set_json(doc: Doc, data: dict[str, Any] | None) -> None:
     data (Optional[dict]): The description, or None to remove the tree.
     """
     set_tree(doc, None if data is None else RstTree.from_dict(data))
+
+
+def trimmed_chars(span: Span) -> tuple[int, int]:
+    """Find where the text of a Span begins and ends, in characters and without the white space
+    around it.
+
+    span (Span): The Span.
+    RETURNS (Tuple[int, int]): Start and end.
+    """
+    text = span.text
+    padding = len(text) - len(text.lstrip())
+    return span.start_char + padding, span.start_char + len(text.rstrip())
 
 
 def get_node(span: Span) -> RstNode | None:

@@ -89,7 +89,7 @@ def test_xlmr_configs_train(name, languages, corpus, tiny_xlmr, tmp_path):
     arguments = [part for key, value in overrides.items() for part in (f"--{key}", value)]
     spacy_command("train", config_path(name), "--output", tmp_path, *arguments)
     nlp = spacy.load(tmp_path / "model-best")
-    assert nlp.pipe_names == ["transformer", "rst_parser"]
+    assert nlp.pipe_names == ["transformer", "rst_parser", "doc_cleaner"]
     scores = nlp.meta["performance"]["rst_per_lang"]
     assert set(scores) == languages
 

@@ -18,13 +18,13 @@ from spacy.util import load_model
 from tqdm import tqdm
 from wasabi import msg
 
-from ..doc import EDUS_KEY, TREE_KEY, set_tree
+from ..doc import EDUS_KEY, LANGUAGE_KEY, TREE_KEY, TREEBANK_KEY, set_tree
 from ..errors import Errors, RstError
 from ..scoring.baselines import BASELINES, majority_label
 from ..scoring.parseval import METRICS
 from ..scoring.scorer import score_trees
 from ..tree import RstTree
-from ..treebank.corpus import LANGUAGE_KEY, TREEBANK_KEY, Corpus, make_example
+from ..treebank.corpus import Corpus, make_example
 from ..util import write_atomically
 from . import rst_app
 from ._util import clean_errors

@@ -12,7 +12,7 @@ import typer
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..doc import get_json, get_tree
+from ..doc import NAME_KEY, get_json, get_tree
 from ..errors import Errors, RstError
 from ..util import write_atomically
 from . import rst_app
@@ -63,7 +63,7 @@ def export_docs(input_path: Path, output_path: Path, file_format: str) -> tuple[
         if content is None:
             n_without += 1
             continue
-        name = safe_name(doc.user_data.get("name") or f"document_{number + 1}")
+        name = safe_name(doc.user_data.get(NAME_KEY) or f"document_{number + 1}")
         names[name] += 1
         if names[name] > 1:
             name = f"{name}_{names[name]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..doc import get_tree
+from ..doc import NAME_KEY, get_tree
 from ..errors import RstError
 from ..tree import RstTree
 from ..treebank.binarize import binarize
@@ -56,7 +57,7 @@ def show_cli(
         drawings = []
         options = {}
         if style is DrawingStyle.text:
-            options["color"] = output is None and _is_terminal() if color is None else color
+            options["color"] = output is None and sys.stdout.isatty() if color is None else color
         for number, (name, tree) in enumerate(_trees(input_path)):
             if limit and number >= limit:
                 break
@@ -70,18 +71,12 @@ def show_cli(
             msg.good(f"Wrote {output}")
 
 
-def _is_terminal() -> bool:
-    import sys
-
-    return sys.stdout.isatty()
-
-
 def _trees(input_path: Path) -> Iterator[tuple[str, RstTree]]:
     if input_path.suffix == ".spacy":
         for doc in read_docbin(input_path):
             tree = get_tree(doc)
             if tree is not None:
-                yield doc.user_data.get("name", ""), tree
+                yield doc.user_data.get(NAME_KEY, ""), tree
         return
     for path in find_files(input_path):
         for document in read_file(path):

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import registry
 
-from ..doc import get_tree
+from ..doc import LANGUAGE_KEY, get_tree, trimmed_chars
 from ..tree import RstTree
 from .parseval import (
     METRICS,
@@ -21,8 +20,6 @@ from .parseval import (
     macro_scores,
     micro_scores,
 )
-
-LANGUAGE_KEY = "lang"
 
 
 def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
@@ -70,13 +67,7 @@ def count_example(example: Example) -> dict[str, SpanCounts]:
 def _edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
     """Find where the EDUs of a Doc's tree begin and end; white space at their edges is no matter,
     since it may belong to an EDU or to none."""
-    return [] if tree is None else [_trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
-
-
-def _trimmed_chars(span: Span) -> tuple[int, int]:
-    text = span.text
-    padding = len(text) - len(text.lstrip())
-    return span.start_char + padding, span.start_char + len(text.rstrip())
+    return [] if tree is None else [trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
 
 
 def _summarize(counts: dict[str, list[SpanCounts]]) -> dict[str, float | None]:

@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
-from ..doc import EDUS_KEY
+from ..doc import EDUS_KEY, LANGUAGE_KEY, trimmed_chars
 
-LANGUAGE_KEY = "lang"
 Place = tuple[int, int]
 
 
@@ -93,18 +92,6 @@ def edu_places(doc: Doc) -> list[Place]:
     """
     places = map(trimmed_chars, doc.spans.get(EDUS_KEY) or ())
     return [(start, end) for start, end in places if start < end]
-
-
-def trimmed_chars(span: Span) -> Place:
-    """Find where the text of a Span begins and ends, in characters and without the white space
-    around it.
-
-    span (Span): The Span.
-    RETURNS (tuple[int, int]): Start and end.
-    """
-    text = span.text
-    padding = len(text) - len(text.lstrip())
-    return span.start_char + padding, span.start_char + len(text.rstrip())
 
 
 @registry.scorers("spacy_rst.edu_scorer.v1")

@@ -13,7 +13,18 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from ..doc import PARAGRAPH_BREAK, TREE_KEY, doc_from_edus, set_edus, set_tree
+from ..doc import (
+    BLANKED_KEY,
+    LANGUAGE_KEY,
+    NAME_KEY,
+    PARAGRAPH_BREAK,
+    SOURCE_KEY,
+    TREE_KEY,
+    TREEBANK_KEY,
+    doc_from_edus,
+    set_edus,
+    set_tree,
+)
 from ..errors import Errors, RstError
 from ..relations import join_label, relation_class, split_label
 from ..tree import RstTree
@@ -206,13 +217,13 @@ def convert_document(
         tree = with_classes(tree, treebank, document.source)
     doc = to_doc(document, blank_pipeline(lang))
     set_tree(doc, tree)
-    doc.user_data.update(
-        name=document.name,
-        lang=lang,
-        treebank=treebank,
-        source=Path(document.source).name,
-        blanked=is_blanked(document.edus),
-    )
+    doc.user_data |= {
+        NAME_KEY: document.name,
+        LANGUAGE_KEY: lang,
+        TREEBANK_KEY: treebank,
+        SOURCE_KEY: Path(document.source).name,
+        BLANKED_KEY: is_blanked(document.edus),
+    }
     return doc
 
 

@@ -12,13 +12,10 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..doc import EDUS_KEY, set_edus
+from ..doc import BLANKED_KEY, EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, set_edus
 from ..errors import Errors, RstError
 
 SUFFIX = ".spacy"
-LANGUAGE_KEY = "lang"
-TREEBANK_KEY = "treebank"
-BLANKED_KEY = "blanked"
 
 
 @registry.readers("spacy_rst.Corpus.v1")
