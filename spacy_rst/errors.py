@@ -298,6 +298,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
     )
+    R320 = "Chunks of {chunk} tokens cannot be made. Choose a chunk of at least 1."
+    R321 = "A margin of {margin} tokens cannot be had. Choose 0 or more."
 
     # Segmenter
     R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."

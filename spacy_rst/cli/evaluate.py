@@ -23,6 +23,7 @@ from ..errors import Errors, RstError
 from ..scoring.baselines import BASELINES, majority_label
 from ..scoring.parseval import METRICS
 from ..scoring.scorer import score_trees
+from ..scoring.segmentation import score_edus
 from ..tree import RstTree
 from ..treebank.corpus import Corpus, make_example
 from ..util import write_atomically
@@ -31,7 +32,7 @@ from ._util import clean_errors
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
 TABLES = {"Micro": "", "Macro": "macro_"}
-PER_LANGUAGE = "rst_per_lang"
+PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
 
 
 class EduSource(StrEnum):
@@ -39,6 +40,7 @@ class EduSource(StrEnum):
 
     gold = "gold"
     predicted = "predicted"
+    both = "both"
 
 
 @rst_app.command("evaluate")
@@ -52,7 +54,9 @@ def evaluate_cli(
     ],
     edus: Annotated[
         EduSource,
-        typer.Option(help="Parse gold EDUs on gold tokens, or run the pipeline on the raw text"),
+        typer.Option(
+            help="Parse gold EDUs on gold tokens, run the pipeline on the raw text, or do both"
+        ),
     ] = EduSource.gold,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
@@ -66,13 +70,16 @@ def evaluate_cli(
         Path | None, typer.Option("--code", "-c", help="Python file to import first")
     ] = None,
 ) -> None:
-    """Score the trees of a pipeline with RST-Parseval and original Parseval.
+    """Score the trees of a pipeline with RST-Parseval and original Parseval, and with predicted
+    EDUs its segmentation too.
 
     Micro scores pool the spans of all documents, macro scores are means over the documents.
 
-    **Example**
+    **Examples**
 
     `python -m spacy rst evaluate training/model-best corpus/test.spacy --output metrics.json`
+
+    `python -m spacy rst evaluate training/model-best corpus/dev --edus both --baselines`
     """
     with clean_errors():
         import_code(code)
@@ -85,7 +92,13 @@ def evaluate_cli(
         docs = [doc for doc in docs if doc.user_data.get(TREE_KEY) is not None]
         if not docs:
             raise RstError(Errors.R226.format(paths=", ".join(map(str, corpora))))
-        examples = parse_docs(nlp, docs, edus=edus.value, batch_size=batch_size)
+        modes = ("gold", "predicted") if edus is EduSource.both else (edus.value,)
+        runs = {
+            mode: make_report(
+                parse_docs(nlp, docs, edus=mode, batch_size=batch_size), baselines=baselines
+            )
+            for mode in modes
+        }
         report = {
             "model": {
                 "path": model,
@@ -94,9 +107,10 @@ def evaluate_cli(
             },
             "corpora": [str(path) for path in corpora],
             "edus": edus.value,
-            **make_report(examples, baselines=baselines),
+            **(runs if edus is EduSource.both else runs[edus.value]),
         }
-        print_report(report)
+        print(f"{report['model']['name']} {report['model']['version']}")
+        print_runs(runs)
         if output is not None:
             write_atomically(output, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
             msg.good(f"Saved the scores to {output}")
@@ -155,8 +169,9 @@ def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict
 
 
 def _scores(examples: Sequence[Example]) -> dict[str, Any]:
-    scores = {key: value for key, value in score_trees(examples).items() if key != PER_LANGUAGE}
-    return {"documents": len(examples), **scores}
+    scores = {**score_edus(examples), **score_trees(examples)}
+    flat = {key: value for key, value in scores.items() if key not in PER_LANGUAGE}
+    return {"documents": len(examples), **flat}
 
 
 def _scores_by(examples: Sequence[Example], key: str) -> dict[str, dict[str, Any]]:
@@ -186,31 +201,41 @@ def _baseline(examples: Sequence[Example], name: str) -> list[Example]:
     return trees
 
 
-def print_report(report: dict[str, Any]) -> None:
-    """Print a report as tables.
+def print_runs(runs: dict[str, dict[str, Any]]) -> None:
+    """Print reports as tables.
 
-    report (dict[str, Any]): What `evaluate` saves.
+    runs (dict[str, dict[str, Any]]): What `make_report` made, by where the EDUs came from.
     """
-    model = report["model"]
-    print(f"{model['name']} {model['version']}, {report['edus']} EDUs")
-    rows = [("all", report["scores"])]
-    for part in ("per_lang", "per_treebank", "baselines"):
-        rows += report.get(part, {}).items()
+    rows = [
+        (name, mode, scores)
+        for mode, report in runs.items()
+        for part in ("scores", "per_lang", "per_treebank", "baselines")
+        for name, scores in _named_scores(report, part)
+    ]
     for title, average in TABLES.items():
         msg.divider(f"{title} F1: RST-Parseval and original Parseval")
         data = [
             (
                 name,
+                mode,
                 scores["documents"],
+                _percent(scores["edu_f"]),
                 *_cells(scores, f"rst_{average}"),
                 *_cells(scores, f"rst_original_{average}"),
             )
-            for name, scores in rows
+            for name, mode, scores in rows
         ]
-        header = ("", "Docs", *COLUMNS, *(f"Orig {column}" for column in COLUMNS))
-        msg.table(data, header=header, aligns=("l", *"r" * 9), divider=True)
+        header = ("", "EDUs", "Docs", "EDU F1", *COLUMNS, *(f"Orig {name}" for name in COLUMNS))
+        msg.table(data, header=header, aligns=("l", "l", *"r" * 10), divider=True)
+
+
+def _named_scores(report: dict[str, Any], part: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    return [("all", report[part])] if part == "scores" else report.get(part, {}).items()
 
 
 def _cells(scores: dict[str, Any], prefix: str) -> tuple[str, ...]:
-    values = (scores[prefix + metric] for metric in METRICS)
-    return tuple("-" if value is None else f"{100 * value:.1f}" for value in values)
+    return tuple(_percent(scores[prefix + metric]) for metric in METRICS)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"

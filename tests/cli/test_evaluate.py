@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import spacy
 import srsly
 from spacy.tokens import Doc
 from typer.testing import CliRunner
@@ -94,6 +95,22 @@ def test_gold_edus_leave_segmenters_out_and_predicted_ones_run_them(nlp):
     scores = make_report(predicted, baselines=True)
     assert 0 < scores["scores"]["rst_span"] < 1
     assert scores["baselines"]["right-branching"]["rst_span"] == scores["scores"]["rst_span"]
+
+
+def test_both_ways_stand_in_one_table(model, corpora, tmp_path):
+    nlp = spacy.load(model)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.add_pipe("sentence_edus", before="rst_parser")
+    nlp.to_disk(tmp_path / "model")
+    output = tmp_path / "metrics.json"
+    result = run(str(tmp_path / "model"), corpora[0], "--edus", "both", "--output", str(output))
+    assert result.exit_code == 0, result.output
+    report = srsly.read_json(output)
+    assert report["gold"]["scores"]["rst_full"] == report["gold"]["scores"]["edu_f"] == 1.0
+    assert 0 < report["predicted"]["scores"]["edu_f"] < 1
+    assert report["predicted"]["scores"]["rst_span"] < 1
+    rows = [line.split()[:2] for line in result.output.splitlines()]
+    assert ["eu", "gold"] in rows and ["eu", "predicted"] in rows
 
 
 def test_predicted_edus_need_a_segmenter(model, corpora):
