@@ -19,12 +19,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("ours", type=Path, nargs="?", help="folder with rs3 or rs4 files")
-    parser.add_argument("theirs", type=Path, nargs="?", help="folder with binary .dis files")
+    parser.add_argument("ours", type=Path, help="folder with rs3 or rs4 files")
+    parser.add_argument("theirs", type=Path, help="folder with binary .dis files")
     arguments = parser.parse_args()
-    if arguments.ours is None or arguments.theirs is None:
-        print("No treebank given: nothing compared (see --help).")
-        return
     n_equal = n_compared = 0
     for path in sorted(arguments.ours.glob("*.rs[34]")):
         shipped = arguments.theirs / f"{path.stem}.dis"

@@ -3,8 +3,8 @@
 `( Root (span 1 3) ( Nucleus (leaf 1) (rel2par span) (text _!...._!) ) ... )`: a satellite carries
 its relation, its nucleus says `span`, and coordinate nuclei all carry theirs.
 
-A `.dis` file of RST-DT may have two companions, which hold the text more faithfully: `NAME.edus`
-(one EDU per line) and the raw article. Where they lie beside it, the EDU texts come from there.
+A file of RST-DT may have two companions beside it: `NAME.edus` (one EDU per line), from which the
+texts of the EDUs are then taken, and the raw article, whose blank lines tell where paragraphs begin.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ TOKEN = re.compile(
 )
 ROLES = {"Nucleus": NUCLEUS, "Satellite": SATELLITE}
 EDUS_SUFFIX = ".edus"
+BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class _Bracket:
 
 
 def read_dis(path: str | Path) -> TreebankDocument:
-    """Read a `.dis` file, and its `.edus` where there is one.
+    """Read a `.dis` file, with its `.edus` and its raw article where they lie beside it.
 
     path (Union[str, Path]): The file.
     RETURNS (TreebankDocument): The document; its name is that of the file without endings.
@@ -64,6 +66,10 @@ def read_dis(path: str | Path) -> TreebankDocument:
     companion = find_edus_file(path)
     if companion is not None:
         _take_companion_texts(document, companion)
+    article = path.with_suffix("")
+    if article != path and article.is_file():
+        starts = find_paragraphs(document.edus, _read_text(article))
+        document.paragraph_starts = document.paragraph_starts if starts is None else starts
     return document
 
 
@@ -100,6 +106,23 @@ def _take_companion_texts(document: TreebankDocument, companion: Path) -> None:
             )
         )
     document.edus = edus
+
+
+def find_paragraphs(edus: list[str], article: str) -> list[int] | None:
+    """Find the EDUs that begin a paragraph of the raw article.
+
+    edus (List[str]): The texts of the EDUs.
+    article (str): The raw text, with blank lines between paragraphs.
+    RETURNS (Optional[List[int]]): The EDUs; None where the article has other words than the EDUs,
+        so that it cannot tell.
+    """
+    letters = ["".join(edu.split()) for edu in edus]
+    paragraphs = ["".join(paragraph.split()) for paragraph in BLANK_LINES.split(article)]
+    if "".join(letters) != "".join(paragraphs):
+        return None
+    borders = set(accumulate(map(len, paragraphs), initial=0))
+    starts = accumulate(map(len, letters[:-1]), initial=0)
+    return [number for number, start in enumerate(starts) if start in borders]
 
 
 def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:

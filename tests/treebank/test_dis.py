@@ -63,6 +63,21 @@ def test_companion_file_that_does_not_fit_is_refused(tmp_path):
         read_dis(path)
 
 
+@pytest.mark.parametrize(
+    ("article", "expected"),
+    [
+        ("She said that (it)\nrains,\n\nsnows\n  \nand hails.\n", [0, 2, 3]),
+        ("She said that (it) rains, snows and hails.", [0]),
+        ("Another article.\n\nWith paragraphs.", [3]),
+    ],
+)
+def test_raw_article_tells_the_paragraphs(tmp_path, article, expected):
+    path = tmp_path / "wsj_0601.out.dis"
+    path.write_text(NESTED, encoding="utf8")
+    (tmp_path / "wsj_0601.out").write_text(article, encoding="utf8")
+    assert read_dis(path).paragraph_starts == expected
+
+
 def test_old_encodings_are_read(tmp_path):
     path = tmp_path / "a.dis"
     path.write_bytes(NESTED.replace("rains", "r\x92ains").encode("latin1"))
