@@ -21,7 +21,7 @@ $(READY): setup.cfg pyproject.toml constraints.txt
 
 demo: $(READY)  ## Show the discourse tree of a sample document
 	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes
-	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes --style svg --output demo/harbour_ferry.svg
+	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes --style html --output demo/harbour_ferry.html
 
 test: $(READY)  ## Run the tests
 	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'
@@ -31,6 +31,7 @@ test-slow: $(READY)  ## Run the tests that take minutes
 
 test-system: $(READY)  ## Install the Debian packages that some tests need, and run those
 	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
+	@command -v chromedriver > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver)
 	$(BIN)/python -m pytest -m system
 
 lint: $(READY)  ## Check style and types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .about import __version__
+from .display import render, serve
 from .doc import doc_from_edus, register_extensions
 from .errors import Errors, RstError
 from .tree import Dependency, RstNode, RstTree, Score, Split
@@ -17,6 +18,8 @@ __all__ = [
     "Split",
     "__version__",
     "doc_from_edus",
+    "render",
+    "serve",
 ]
 
 register_extensions()

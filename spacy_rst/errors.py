@@ -340,10 +340,48 @@ class Errors(metaclass=_MessagesWithCodes):
     # Display
     R530 = "There is no drawing style '{style}'. Use one of {known}."
     R531 = "{name}={value!r} leaves no room to draw in. Give a whole number of at least {minimum}."
+    R540 = (
+        "Document {number} has no tree to draw. Run it through a pipeline with 'rst_parser', or "
+        "set doc._.rst_tree."
+    )
+    R541 = "Port {port} of {host} is taken. Give another port, or 0 for any that is free."
+    R542 = "Cannot listen on port {port} of {host}: {error}"
+    R543 = (
+        "Everyone who can reach {host} will be able to read these documents. Use the default host "
+        "to show them on this computer only."
+    )
+    R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
+    R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
 
     # Command line
     R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
     R502 = "Trees cannot be written as '{name}'. Use rs3, dis or json."
+    R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
+    R511 = "There is no format '{name}'. Use one of {known}."
+    R512 = "The folder {path} holds no file that ends with {endings}."
+    R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
+    R514 = "This is not JSON that can be read ({error}). Give one object per line."
+    R515 = 'This is not a JSON object with a string as its "text". Give one per line.'
+    R516 = "The pipeline '{model}' cannot be loaded. {error}"
+    R517 = (
+        "The pipeline '{model}' makes no trees: none of its components ({pipes}) is a parser. Add "
+        "'rst_parser' to it."
+    )
+    R518 = (
+        "The pipeline '{model}' does not divide texts into EDUs: no component before the parser "
+        "assigns doc.spans. Add 'edu_segmenter' to it, or use --edus sentences or --edus lines."
+    )
+    R519 = (
+        "{path} has room for one tree as {format}, but there are more documents. Give a folder "
+        "(with a slash at its end), or use --format jsonl."
+    )
+    R520 = "There is no document in the inputs, so nothing was parsed. Are the files empty?"
+    R521 = "--resume needs a folder of trees to go on with. Name it with --output."
+    R522 = (
+        "Trees in {output} would lie among the texts of {input}, and could overwrite them or be "
+        "read as texts. Choose another place for --output."
+    )
+    R523 = "{path} cannot be written ({error})."
 
     # Scoring and experiments
     R701 = "There is no metric '{method}'. Use one of: {known}."

@@ -524,7 +524,8 @@ class RstTree:
     def render(self, style: str = "text", **options: Any) -> str:
         """Draw the tree.
 
-        style (str): "text" for the terminal or "svg" for the classic diagram.
+        style (str): "text" for the terminal, "svg" for the classic diagram, "html" for an
+            interactive page.
         **options: Passed on to the renderer.
         RETURNS (str): The drawing.
         """

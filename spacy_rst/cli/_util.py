@@ -16,6 +16,8 @@ from ..errors import Errors, RstError
 from ..treebank.convert import blank_pipeline
 
 Item = TypeVar("Item")
+# File systems allow 255 bytes; the number of a repeated name and the ending need some of them.
+MAX_NAME_BYTES = 180
 
 
 @contextmanager
@@ -36,6 +38,39 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
     RETURNS (Iterable): The same items.
     """
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
+
+
+class FileNames:
+    """Gives every document a file name of its own."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def claim(self, name: str) -> str:
+        """Find a name. One that was given before gets a number; case makes no difference.
+
+        name (str): The document's name.
+        RETURNS (str): The name of its file, without an ending.
+        """
+        stem = safe_name(name)
+        candidate, number = stem, self._taken.get(stem.casefold(), 0)
+        while candidate.casefold() in self._taken:
+            number += 1
+            candidate = f"{stem}_{number}"
+        self._taken[stem.casefold()] = max(number, 1)
+        self._taken.setdefault(candidate.casefold(), 1)
+        return candidate
+
+
+def safe_name(name: str) -> str:
+    """Make a document's name fit for a file: documents may come from anyone.
+
+    name (str): The name.
+    RETURNS (str): The name without what could lead to another folder.
+    """
+    kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
+    kept = kept.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    return kept.lstrip(".") or "document"
 
 
 def read_docbin(path: Path) -> Iterator[Doc]:

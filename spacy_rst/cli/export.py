@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,7 @@ from ..doc import NAME_KEY, get_json, get_tree
 from ..errors import Errors, RstError
 from ..util import write_atomically
 from . import rst_app
-from ._util import clean_errors, progress, read_docbin
+from ._util import FileNames, clean_errors, progress, read_docbin
 
 
 class ExportFormat(StrEnum):
@@ -56,29 +55,17 @@ def export_docs(input_path: Path, output_path: Path, file_format: str) -> tuple[
     file_format (str): "rs3", "dis" or "json".
     RETURNS (Tuple[int, int]): How many were written, and how many had no tree.
     """
-    names: Counter[str] = Counter()
-    n_without = 0
+    names = FileNames()
+    n_written = n_without = 0
     for number, doc in enumerate(progress(read_docbin(input_path), f"Writing {file_format}")):
         content = tree_as(doc, file_format)
         if content is None:
             n_without += 1
             continue
-        name = safe_name(doc.user_data.get(NAME_KEY) or f"document_{number + 1}")
-        names[name] += 1
-        if names[name] > 1:
-            name = f"{name}_{names[name]}"
+        name = names.claim(doc.user_data.get(NAME_KEY) or f"document_{number + 1}")
         write_atomically(output_path / f"{name}.{file_format}", content)
-    return names.total(), n_without
-
-
-def safe_name(name: str) -> str:
-    """Make a document's name fit for a file: a DocBin may come from anyone.
-
-    name (str): The name.
-    RETURNS (str): The name without what could lead to another folder.
-    """
-    kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
-    return kept.lstrip(".")[:150] or "document"
+        n_written += 1
+    return n_written, n_without
 
 
 def tree_as(doc: Doc, file_format: str) -> str | None:

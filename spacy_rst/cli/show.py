@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
+from ..display.html import render_html
 from ..doc import NAME_KEY, get_tree
 from ..errors import RstError
 from ..tree import RstTree
@@ -26,6 +28,7 @@ class DrawingStyle(StrEnum):
 
     text = "text"
     svg = "svg"
+    html = "html"
 
 
 @rst_app.command("show")
@@ -52,23 +55,32 @@ def show_cli(
     `python -m spacy rst show assets/sample/en/harbour_ferry.rs3`
 
     `python -m spacy rst show corpus.spacy --style svg --output tree.svg`
+
+    `python -m spacy rst show corpus.spacy --style html --limit 20 --output trees.html`
     """
     with clean_errors():
-        drawings = []
-        options = {}
-        if style is DrawingStyle.text:
-            options["color"] = output is None and sys.stdout.isatty() if color is None else color
-        for number, (name, tree) in enumerate(_trees(input_path)):
-            if limit and number >= limit:
-                break
-            shown = with_classes(tree, source=str(input_path)) if classes else tree
-            heading = f"{name}\n" if style is DrawingStyle.text else ""
-            drawings.append(heading + shown.render(style.value, **options))
+        chosen = list(islice(_trees(input_path), limit or None))
+        names = [name for name, _ in chosen]
+        trees = [tree for _, tree in chosen]
+        if classes:
+            trees = [with_classes(tree, source=str(input_path)) for tree in trees]
+        if color is None:
+            color = output is None and sys.stdout.isatty()
+        drawing = _draw(names, trees, style, color)
         if output is None:
-            typer.echo("\n\n".join(drawings))
+            typer.echo(drawing)
         else:
-            write_atomically(output, "\n\n".join(drawings) + "\n")
+            write_atomically(output, drawing + "\n")
             msg.good(f"Wrote {output}")
+
+
+def _draw(names: list[str], trees: list[RstTree], style: DrawingStyle, color: bool) -> str:
+    if style is DrawingStyle.html:
+        return render_html(trees, names=names)
+    if style is DrawingStyle.svg:
+        return "\n\n".join(tree.render("svg") for tree in trees)
+    named = zip(names, trees, strict=True)
+    return "\n\n".join(f"{name}\n{tree.render(color=color)}" for name, tree in named)
 
 
 def _trees(input_path: Path) -> Iterator[tuple[str, RstTree]]:

@@ -1,18 +1,23 @@
-"""Drawings of a tree. Each renderer is imported when it is first asked for."""
+"""Drawings of trees. Each renderer is imported when it is first asked for, and so is spaCy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, RstError
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
     from ..tree import RstTree
 
 RENDERERS = {
     "text": ("spacy_rst.display.text", "render_text"),
     "svg": ("spacy_rst.display.svg", "render_svg"),
+    "html": ("spacy_rst.display.html", "render_html"),
 }
 
 
@@ -20,17 +25,129 @@ def render_tree(tree: RstTree, style: str = "text", **options: Any) -> str:
     """Draw a tree.
 
     tree (RstTree): The tree.
-    style (str): "text" for the terminal or "svg" for the classic diagram.
-    **options: Passed on to `render_text` or `render_svg`.
+    style (str): "text" for the terminal, "svg" for the classic diagram, "html" for an interactive
+        page.
+    **options: Passed on to `render_text`, `render_svg` or `render_html`.
     RETURNS (str): The drawing.
     RAISES (RstError): For an unknown style, or an option that makes no sense.
     """
+    drawing: str = _renderer(style)(tree, **options)
+    return drawing
+
+
+def _renderer(style: str) -> Callable[..., str]:
     if style not in RENDERERS:
         known = ", ".join(repr(name) for name in RENDERERS)
         raise RstError(Errors.R530.format(style=style, known=known))
     module, function = RENDERERS[style]
-    drawing: str = getattr(import_module(module), function)(tree, **options)
-    return drawing
+    renderer: Callable[..., str] = getattr(import_module(module), function)
+    return renderer
+
+
+def render(
+    docs: Doc | RstTree | Iterable[Doc | RstTree],
+    style: str = "html",
+    jupyter: bool | None = None,
+    options: dict[str, Any] | None = None,
+) -> str | None:
+    """Draw the trees of Docs, as `displacy.render` draws their dependencies.
+
+    docs (Union[Doc, RstTree, Iterable[Union[Doc, RstTree]]]): One document or several.
+    style (str): "html" for an interactive page of all of them, "svg" or "text" for one drawing
+        after the other.
+    jupyter (Optional[bool]): Whether to show the drawing in a notebook rather than to return it.
+        By default where there is a notebook.
+    options (Optional[dict]): Passed on to `render_html`, `render_svg` or `render_text`.
+    RETURNS (Optional[str]): The drawing, None where a notebook shows it.
+    RAISES (RstError): If a Doc has no tree, there is nothing to draw, or no such style.
+    """
+    drawing = _draw_all(docs, style, options or {})
+    if jupyter is None:
+        from spacy.util import is_in_jupyter
+
+        jupyter = is_in_jupyter()
+    if not jupyter:
+        return drawing
+    from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+    display(HTML(notebook_markup(drawing, style)))
+    return None
+
+
+def serve(
+    docs: Doc | RstTree | Iterable[Doc | RstTree],
+    style: str = "html",
+    *,
+    host: str = "127.0.0.1",
+    port: int = 5050,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Show the trees of Docs in the browser until interrupted, as `displacy.serve` does, but to
+    this computer only unless told otherwise.
+
+    docs (Union[Doc, RstTree, Iterable[Union[Doc, RstTree]]]): One document or several.
+    style (str): "html", "svg" or "text".
+    host (str): The address to listen on. One that others can reach gives a warning.
+    port (int): The port to listen on, 0 for any that is free.
+    options (Optional[dict]): Passed on to `render_html`, `render_svg` or `render_text`.
+    RAISES (RstError): What `render` raises, and if it cannot listen there.
+    """
+    from .server import serve_drawing
+
+    serve_drawing(_draw_all(docs, style, options or {}), style, host, port)
+
+
+def _draw_all(
+    docs: Doc | RstTree | Iterable[Doc | RstTree], style: str, options: dict[str, Any]
+) -> str:
+    renderer = _renderer(style)
+    named_trees = _named_trees(docs)
+    trees = [tree for _, tree in named_trees]
+    if style != "html":
+        return "\n\n".join(renderer(tree, **options) for tree in trees)
+    names = [name for name, _ in named_trees]
+    return renderer(trees, **{"names": names if any(names) else None, **options})
+
+
+def _named_trees(docs: Doc | RstTree | Iterable[Doc | RstTree]) -> list[tuple[str, RstTree]]:
+    from spacy.tokens import Doc
+
+    from ..doc import NAME_KEY, get_tree
+    from ..tree import RstTree
+
+    # Both can be iterated over, which would give tokens or nodes.
+    items = [docs] if isinstance(docs, Doc | RstTree) or not isinstance(docs, Iterable) else docs
+    named_trees = []
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, RstTree):
+            named_trees.append(("", item))
+            continue
+        if not isinstance(item, Doc):
+            raise RstError(Errors.R544.format(kind=f"in a value of type {type(item).__name__}"))
+        tree = get_tree(item)
+        if tree is None:
+            raise RstError(Errors.R540.format(number=number))
+        named_trees.append((str(item.user_data.get(NAME_KEY, "")), tree))
+    if not named_trees:
+        raise RstError(Errors.R544.format(kind="in an empty list"))
+    return named_trees
+
+
+def notebook_markup(drawing: str, style: str) -> str:
+    """Wrap a drawing for the cell of a notebook.
+
+    drawing (str): What `render` gives outside of notebooks.
+    style (str): Its style.
+    RETURNS (str): Markup; a page gets a frame that keeps it apart from the notebook.
+    """
+    if style == "html":
+        look = "width: 100%; height: 36rem; border: 0"
+        return (
+            f'<iframe sandbox="allow-scripts" style="{look}" srcdoc="{escape(drawing)}"></iframe>'
+        )
+    # Without this class the notebook would take dollar signs for formulas.
+    markup = f"<pre>{escape(drawing)}</pre>" if style == "text" else drawing
+    return f'<div class="tex2jax_ignore">{markup}</div>'
 
 
 def check_at_least(name: str, value: int, minimum: int) -> None:

@@ -23,7 +23,7 @@ from ..errors import Errors, RstError
 from ..trainable import batch_by_tokens
 
 # Tokens that run through the encoder at once when predicting. More would not be faster.
-GROUP_TOKENS = 4_000
+GROUP_TOKENS = 5_000
 
 
 @registry.architectures("spacy_rst.ChunkedTok2Vec.v1")

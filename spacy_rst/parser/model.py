@@ -194,9 +194,12 @@ def forward(
         net.eval()
         vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
         with torch.inference_mode():
-            batch = make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
+            # Without a name for the joined vectors, they are gone before the decoding begins.
+            encoded = net.encode(
+                make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
+            )
             trees = net.decode(
-                net.encode(batch), exact=settings.exact_search, max_exact=settings.max_exact_edus
+                encoded, exact=settings.exact_search, max_exact=settings.max_exact_edus
             )
         return trees, lambda loss: docs
     net.train()

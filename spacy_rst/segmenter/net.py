@@ -116,7 +116,8 @@ class EduNet(nn.Module):
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
-        inputs = self._inputs(tokens, lengths, features)
+        self._check_sizes(tokens, lengths, features)
+        inputs = self._inputs(tokens, features)
         return self._score(inputs.split([length for length in lengths if length]))
 
     @torch.inference_mode()
@@ -140,10 +141,16 @@ class EduNet(nn.Module):
         RAISES (RstError): If the margins leave nothing of a window.
         """
         check_window(window, margin)
-        inputs = self._inputs(tokens, lengths, features)
-        kept = [inputs.new_zeros(0)]
+        self._check_sizes(tokens, lengths, features)
+        kept = [tokens.new_zeros(0)]
         for batch in _batch_windows(make_windows(lengths, window, margin), BATCH_TOKENS):
-            scores = self._score([inputs[part.start : part.end] for part in batch])
+            places = [slice(part.start, part.end) for part in batch]
+            scores = self._score(
+                [
+                    self._inputs(tokens[place], None if features is None else features[place])
+                    for place in places
+                ]
+            )
             parts = scores.split([part.end - part.start for part in batch])
             kept += [
                 row[part.keep_start - part.start : part.keep_end - part.start]
@@ -151,7 +158,7 @@ class EduNet(nn.Module):
             ]
         return torch.cat(kept)
 
-    def _inputs(self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None) -> Tensor:
+    def _check_sizes(self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None) -> None:
         expected = (sum(lengths), self.token_width)
         if tuple(tokens.shape) != expected:
             raise RstError(
@@ -163,6 +170,8 @@ class EduNet(nn.Module):
         wanted = (len(tokens), self.n_features) if self.n_features else None
         if found != wanted:
             raise RstError(Errors.R402.format(what="features", expected=wanted, found=found))
+
+    def _inputs(self, tokens: Tensor, features: Tensor | None) -> Tensor:
         dropped = self.dropout(tokens)
         return dropped if features is None else torch.cat([dropped, features], dim=1)
 

@@ -4,7 +4,7 @@
 its relation, its nucleus says `span`, and coordinate nuclei all carry theirs.
 
 A file of RST-DT may have two companions beside it: `NAME.edus` (one EDU per line), from which the
-texts of the EDUs are then taken, and the raw article, whose blank lines tell where paragraphs begin.
+texts of the EDUs are then taken, and the raw article, whose blank lines tell the paragraphs.
 """
 
 from __future__ import annotations

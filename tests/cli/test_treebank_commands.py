@@ -108,8 +108,11 @@ def test_problems_end_with_a_message_and_exit_code_1(
 
 
 def test_export_never_leaves_its_folder(tmp_path):
-    from spacy_rst.cli.export import safe_name
+    from spacy_rst.cli._util import FileNames, safe_name
 
     assert safe_name("../../etc/passwd") == "_.._etc_passwd"
     assert safe_name("...") == "document"
     assert safe_name("D1_C13_Folha_07-08-2010") == "D1_C13_Folha_07-08-2010"
+    assert len(safe_name("文" * 500).encode()) <= 180
+    names = FileNames()
+    assert [names.claim(name) for name in ("a", "A", "a_2", "a")] == ["a", "A_2", "a_2_2", "a_3"]

@@ -1,0 +1,131 @@
+"""A web server for one drawing: it answers `GET /` and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import warnings
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from urllib.parse import urlsplit
+
+from wasabi import msg
+
+from ..errors import Errors, RstError
+from .html import content_policy
+
+TIMEOUT_SECONDS = 10
+CONTENT_TYPES = {"text": "text/plain", "svg": "text/html", "html": "text/html"}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class DrawingServer(ThreadingTCPServer):
+    """Serves one drawing.
+
+    drawing (str): What `render` gave.
+    style (str): Its style.
+    host (str): The address to listen on.
+    port (int): The port to listen on, 0 for any that is free.
+    RAISES (RstError): If it cannot listen there.
+    """
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, drawing: str, style: str, host: str, port: int) -> None:
+        # Drawings in SVG may be several, which only a page can hold.
+        page = f"<!DOCTYPE html><title>Discourse trees</title>{drawing}"
+        self.body = (page if style == "svg" else drawing).encode("utf8")
+        self.content_type = f"{CONTENT_TYPES[style]}; charset=utf-8"
+        self.is_local = is_loopback(host)
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise RstError(Errors.R541.format(host=host, port=port)) from error
+            raise RstError(Errors.R542.format(host=host, port=port, error=error)) from error
+        except OverflowError as error:
+            raise RstError(Errors.R542.format(host=host, port=port, error=error)) from error
+
+    @property
+    def url(self) -> str:
+        """RETURNS (str): Where the drawing can be seen."""
+        host, port = self.server_address[:2]
+        return f"http://[{host!s}]:{port}/" if ":" in str(host) else f"http://{host!s}:{port}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: DrawingServer
+    server_version = "spacy_rst"
+    sys_version = ""
+    timeout = TIMEOUT_SECONDS
+
+    def do_GET(self) -> None:
+        # A foreign site whose name leads to this computer could read the page in its visitors'
+        # browsers; it cannot make them ask for "localhost", though.
+        if self.server.is_local and not is_loopback(self._asked_host()):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return
+        if self.path != "/":
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", self.server.content_type)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def _asked_host(self) -> str:
+        try:
+            return urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        except ValueError:
+            return ""
+
+    def end_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Security-Policy", f"{content_policy()}; frame-ancestors 'none'")
+        super().end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Keep the terminal free of requests."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this computer can reach an address.
+
+    host (str): A name or an address.
+    RETURNS (bool): Whether it is the loopback interface; other names than "localhost" are not.
+    """
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve_drawing(drawing: str, style: str, host: str, port: int) -> None:
+    """Serve a drawing until interrupted.
+
+    drawing (str): What `render` gave.
+    style (str): Its style.
+    host (str): The address to listen on.
+    port (int): The port to listen on, 0 for any that is free.
+    RAISES (RstError): If it cannot listen there.
+    """
+    if not is_loopback(host):
+        warnings.warn(Errors.R543.format(host=host), stacklevel=3)
+    with DrawingServer(drawing, style, host, port) as server:
+        msg.info(f"Serving on {server.url} until interrupted with Ctrl+C")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            msg.info("Stopped serving")

@@ -1,0 +1,344 @@
+"""`spacy rst parse`, with a pipeline that knows some Basque documents by heart."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from typer.testing import CliRunner
+
+from spacy_rst import RstTree
+from spacy_rst.cli import rst_app
+from spacy_rst.cli.parse import FORMATS, Target, load_pipeline
+from spacy_rst.display import RENDERERS
+from spacy_rst.doc import set_edus
+from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
+
+SHORT = "Bai. Ez, baina bai."
+
+
+@Language.component("fails_on_request")
+def fails_on_request(doc: Doc) -> Doc:
+    if "FAIL" in doc.text:
+        raise ValueError("as requested")
+    if "STOP" in doc.text:
+        raise KeyboardInterrupt
+    return doc
+
+
+@pytest.fixture(scope="module")
+def examples_and_model(tmp_path_factory):
+    nlp = joint_pipeline()
+    examples = sample_examples(nlp, ["eu"])[:2]
+    train(nlp, examples, goals=("edu_span_f", "rst_full"))
+    nlp.add_pipe("fails_on_request", before="rst_parser")
+    path = tmp_path_factory.mktemp("model")
+    nlp.to_disk(path)
+    return examples, str(path)
+
+
+@pytest.fixture(scope="module")
+def gold(examples_and_model):
+    return [example.reference for example in examples_and_model[0]]
+
+
+@pytest.fixture
+def run(examples_and_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, code=0, stdin=None, model=examples_and_model[1]):
+        command = ["parse", *map(str, arguments), "--model", model]
+        result = CliRunner().invoke(rst_app, command, input=stdin)
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+def write(path: str, content: str | bytes) -> Path:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+def json_lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def names_in(folder: str) -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def test_files_become_trees_on_standard_output(run, gold):
+    for doc in gold:
+        write(f"{doc.user_data['name']}.txt", doc.text)
+    result = run(*sorted(Path().glob("*.txt")), "--format", "jsonl", "--batch-size", 1)
+    found = {line["name"]: line["tree"] for line in json_lines(result.stdout)}
+    for doc in gold:
+        assert found[doc.user_data["name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
+        assert RstTree.from_dict(found[doc.user_data["name"]]).splits == doc._.rst_tree.splits
+    assert "Trees: 2" in result.stderr
+
+
+def test_the_default_is_a_drawing_of_standard_input(run, gold):
+    by_default = run(stdin=gold[0].text)
+    lines = by_default.stdout.splitlines()
+    assert lines[0] == "stdin" and len([line for line in lines if line]) == 2 * len(
+        gold[0].spans["edus"]
+    )
+    assert run("-", stdin=gold[0].text).stdout == by_default.stdout
+
+
+def test_standard_input_may_be_jsonl(run):
+    lines = '\n{"text": "Bai.", "name": "one"}\n{"text": "Ez.", "id": 0}\n{"text": "Bai."}\n'
+    result = run("--format", "jsonl", stdin=lines)
+    assert [line["name"] for line in json_lines(result.stdout)] == ["one", "0", "stdin_4"]
+
+
+def test_a_folder_is_searched_and_gives_a_file_per_document(run):
+    write("texts/a.txt", SHORT)
+    write("texts/deep/er/a.TXT", SHORT)
+    write("texts/b.jsonl", '{"text": "Bai.", "name": "../a"}\n{"text": "Ez.", "name": "A"}\n')
+    write("texts/notes.md", "Not read.")
+    run("texts", "--format", "rs3", "--output", "trees")
+    assert names_in("trees") == ["A_2.rs3", "_a.rs3", "a.rs3", "deep_er_a.rs3"]
+    for path in Path("trees").iterdir():
+        assert RstTree.from_rs3(path.read_text(encoding="utf8"))
+
+
+def test_numbered_names_do_not_meet_other_names(tmp_path):
+    target = Target.choose(str(tmp_path), "json")
+    names = ["a", "a_2", "a", "a", "a_2", "語" * 150]
+    paths = [target.claim(name) for name in names]
+    assert [path.name for path in paths[:5]] == [
+        "a.json", "a_2.json", "a_3.json", "a_4.json", "a_2_2.json"
+    ]  # fmt: skip
+    paths[5].write_text("fits")
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_formats(run, gold, file_format):
+    write("a.txt", gold[0].text)
+    printed = run("a.txt", "--format", file_format).stdout
+    run("a.txt", "--format", file_format, "--output", "trees/")
+    ending = "txt" if file_format == "text" else file_format
+    (path,) = Path("trees").iterdir()
+    content = path.read_text(encoding="utf8")
+    assert path.name == f"a.{ending}" and content.endswith("\n")
+    assert printed == (f"a\n{content}\n" if file_format == "text" else content)
+    tree = gold[0]._.rst_tree
+    readers = {
+        "json": lambda text: RstTree.from_dict(json.loads(text)),
+        "jsonl": lambda text: RstTree.from_dict(json.loads(text)["tree"]),
+        "rs3": RstTree.from_rs3,
+        "dis": RstTree.from_dis,
+    }
+    if file_format in readers:
+        assert readers[file_format](content).splits == tree.splits
+    else:
+        assert file_format in RENDERERS and tree.root.relation in content
+
+
+def test_bad_inputs_do_not_stop_the_others(run):
+    write("texts/a.txt", SHORT)
+    write("texts/b.txt", b"\xff\xfe")
+    write("texts/c.txt", "FAIL")
+    write(
+        "texts/d.jsonl", b'{"text": "Bai."}\n{oops\n[1]\n\xff\n{"text": "\\ud800"}\n{"text": "Ez."}'
+    )
+    write("texts/e.txt", SHORT)
+    Path("empty").mkdir()
+    result = run("texts", "gone.txt", "gone.jsonl", "empty", "--format", "jsonl", code=2)
+    assert [line["name"] for line in json_lines(result.stdout)] == ["a", "d_1", "d_6", "e"]
+    reasons = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    assert reasons.pop("Trees") == "4, 9 failed"
+    jsonl = os.path.join("texts", "d.jsonl")
+    expected = {
+        os.path.join("texts", "b.txt"): "R513",
+        f"{os.path.join('texts', 'c.txt')} (fails_on_request)": "as requested",
+        f"{jsonl}, line 2": "R514",
+        f"{jsonl}, line 3": "R515",
+        f"{jsonl}, line 4": "R513",
+        f"{jsonl}, line 5": "R514",
+        "gone.txt": "No such file",
+        "gone.jsonl": "No such file",
+        "empty": "R512",
+    }
+    assert reasons.keys() == expected.keys()
+    for place, reason in expected.items():
+        assert reason in reasons[place]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 16])
+def test_names_stay_with_their_documents_when_others_drop_out(run, batch_size):
+    texts = ["Bai.", "FAIL", SHORT, "FAIL", "FAIL", "Ez.", ""]
+    lines = "\n".join(json.dumps({"text": t, "name": f"{i} {t}"}) for i, t in enumerate(texts))
+    result = run("--format", "jsonl", "--batch-size", batch_size, stdin=lines, code=2)
+    found = [(line["name"], line["tree"]) for line in json_lines(result.stdout)]
+    assert [name for name, _ in found] == ["0 Bai.", f"2 {SHORT}", "5 Ez.", "6 "]
+    assert [tree and " ".join(tree["edus"]) for _, tree in found] == ["Bai.", SHORT, "Ez.", None]
+
+
+def test_nothing_done_is_exit_code_1(run):
+    write("a.txt", "FAIL")
+    run("a.txt", "--format", "jsonl", "--output", "trees.jsonl", code=1)
+    assert not Path("trees.jsonl").exists()
+    write("empty.jsonl", "\n")
+    assert "R520" in run("empty.jsonl", code=1).stderr
+
+
+def test_documents_without_text_have_no_tree(run):
+    write("texts/blank.txt", " \n\n")
+    write("texts/full.txt", SHORT)
+    result = run("texts", "--format", "rs3", "--output", "trees")
+    assert "no text" in result.stderr and "1 without text" in result.stderr
+    assert names_in("trees") == ["full.rs3"]
+    assert run("texts/blank.txt", "--format", "json").stdout == "null\n"
+    assert json.loads(run("texts/blank.txt", "--format", "jsonl").stdout)["tree"] is None
+
+
+def test_resume_parses_only_what_is_missing(run):
+    for name in "abc":
+        write(f"texts/{name}.txt", "FAIL" if name == "b" else SHORT)
+    arguments = ("texts", "--format", "json", "--output", "trees", "--resume")
+    run(*arguments, code=2)
+    write("trees/a.json", "kept")
+    write("texts/b.txt", "Bai.")
+    result = run(*arguments)
+    assert "Trees: 1, 2 skipped" in result.stderr
+    assert Path("trees/a.json").read_text() == "kept"
+    assert json.loads(Path("trees/b.json").read_text())["edus"] == ["Bai."]
+    run(*arguments[:-1])
+    assert Path("trees/a.json").read_text() != "kept"
+
+
+def test_an_interrupted_run_leaves_whole_files_only(run):
+    for name, text in {"a": SHORT, "b": "STOP", "c": SHORT}.items():
+        write(f"texts/{name}.txt", text)
+    write("trees.jsonl", "old")
+    arguments = ("texts", "--format", "jsonl", "--batch-size", 1)
+    for output in ("trees.jsonl", "trees/"):
+        run(*arguments, "--output", output, code=130)
+    assert Path("trees.jsonl").read_text() == "old"
+    assert names_in("trees") == ["a.jsonl"] and names_in(".") == ["texts", "trees", "trees.jsonl"]
+    write("texts/b.txt", SHORT)
+    run(*arguments, "--output", "trees", "--resume")
+    assert names_in("trees") == ["a.jsonl", "b.jsonl", "c.jsonl"]
+
+
+def test_a_file_for_one_tree_refuses_two(run):
+    write("a.txt", SHORT)
+    write("b.txt", SHORT)
+    result = run("a.txt", "b.txt", "--format", "rs3", "--output", "one.rs3", code=1)
+    assert "R519" in result.stderr and names_in(".") == ["a.txt", "b.txt"]
+    run("a.txt", "--format", "rs3", "--output", "new/one.rs3")
+    assert len(RstTree.from_rs3(Path("new/one.rs3").read_text(encoding="utf8"))) > 1
+    run("a.txt", "b.txt", "--format", "jsonl", "--output", "two.jsonl")
+    assert len(json_lines(Path("two.jsonl").read_text())) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "file_format", "output"),
+    [
+        ("texts", "text", "texts"),
+        ("texts", "jsonl", "texts/deeper/"),
+        ("texts", "jsonl", "texts/all.jsonl"),
+        ("texts/a.txt", "text", "texts"),
+        ("texts/a.txt", "rs3", "texts/a.txt"),
+    ],
+)
+def test_texts_are_not_overwritten(run, given, file_format, output):
+    write("texts/a.txt", SHORT)
+    result = run(given, "--format", file_format, "--output", output, code=1)
+    assert "R522" in result.stderr
+    assert Path("texts/a.txt").read_text() == SHORT
+
+
+def test_trees_of_another_ending_may_lie_beside_their_texts(run):
+    write("texts/a.txt", SHORT)
+    run("texts", "--format", "rs3", "--output", "texts")
+    assert names_in("texts") == ["a.rs3", "a.txt"]
+
+
+def test_a_file_that_cannot_be_written_is_reported(run):
+    Path("trees/a.json").mkdir(parents=True)
+    write("a.txt", SHORT)
+    write("b.txt", SHORT)
+    result = run("a.txt", "b.txt", "--format", "json", "--output", "trees", code=2)
+    assert "R523" in result.stderr and names_in("trees") == ["a.json", "b.json"]
+
+
+def test_lines_are_edus(run):
+    write("a.txt", "\ufeffErleek koloreak\r\nbereizten dituzte.\r\n\r\n  Bai. Ez.\n")
+    tree = json.loads(run("a.txt", "--format", "json", "--edus", "lines").stdout)
+    assert tree["edus"] == ["Erleek koloreak", "bereizten dituzte.", "Bai. Ez."]
+    assert tree["edu_chars"][2][0] - tree["edu_chars"][1][1] == len("\n\n")
+    assert run("--format", "json", "--edus", "lines", stdin="\n \n").stdout == "null\n"
+
+
+def test_sentences_are_edus(run, gold):
+    write("a.txt", gold[0].text)
+    tree = json.loads(run("a.txt", "--format", "json", "--edus", "sentences").stdout)
+    sentences = spacy.blank("xx")
+    sentences.add_pipe("sentencizer")
+    assert tree["edus"] == [sentence.text for sentence in sentences(gold[0].text).sents]
+    assert len(tree["edus"]) < len(gold[0].spans["edus"])
+
+
+def test_sentences_of_the_pipeline_are_kept(examples_and_model, tmp_path):
+    nlp = spacy.load(examples_and_model[1])
+    nlp.add_pipe("sentencizer", first=True, config={"punct_chars": [","]})
+    nlp.to_disk(tmp_path)
+    loaded = load_pipeline(str(tmp_path), "sentences")
+    assert [name for name in loaded.pipe_names if "sentencizer" in name] == ["sentencizer"]
+    doc = loaded(SHORT)
+    assert [edu.text for edu in doc._.rst_tree.edus] == ["Bai. Ez,", "baina bai."]
+
+
+def test_a_pipeline_of_ones_own_segmenter(examples_and_model, tmp_path):
+    @Language.component("halves", assigns=["doc.spans"])
+    def halves(doc: Doc) -> Doc:
+        set_edus(doc, [doc[: len(doc) // 2], doc[len(doc) // 2 :]])
+        return doc
+
+    nlp = spacy.load(examples_and_model[1], exclude=["edu_segmenter"])
+    nlp.add_pipe("halves", before="rst_parser")
+    nlp.to_disk(tmp_path)
+    assert len(load_pipeline(str(tmp_path))("Bai Ez Bai Ez")._.rst_tree) == 2
+
+
+def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_path):
+    write("a.txt", SHORT)
+    assert "R516" in run("a.txt", model="no_model", code=1).stderr
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    assert "R517" in run("a.txt", model="blank", code=1).stderr
+    spacy.load(examples_and_model[1], exclude=["edu_segmenter"]).to_disk(tmp_path / "parser")
+    assert "R518" in run("a.txt", model="parser", code=1).stderr
+    assert run("a.txt", "--edus", "lines", model="parser").stdout
+
+
+def test_wrong_usage_is_exit_code_1(run):
+    write("a.txt", SHORT)
+    assert "R511" in run("a.txt", "--format", "pdf", code=1).stderr
+    assert "R521" in run("a.txt", "--resume", code=1).stderr
+    run("a.txt", "--edus", "words", code=1)
+    run("a.txt", "--no-such-option", code=1)
+    run("a.txt", "--batch-size", 0, code=1)
+    assert CliRunner().invoke(rst_app, ["parse", "a.txt"]).exit_code == 1
+
+
+def test_control_characters_do_not_reach_the_terminal(run):
+    lines = json.dumps({"text": "Bai.", "name": "a\x1b[31m\nb"}) + '\n{"text": "FAIL"}'
+    result = run(stdin=lines, code=2)
+    assert "\x1b" not in result.output and result.stdout.splitlines()[0] == "a[31m b"
+
+
+def test_help_shows_an_example():
+    result = CliRunner().invoke(rst_app, ["parse", "--help"])
+    assert result.exit_code == 0 and "model-best" in result.output

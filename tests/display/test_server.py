@@ -1,0 +1,199 @@
+"""The server, asked over real sockets on free ports."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import spacy_rst
+from spacy_rst import RstError
+from spacy_rst.display.html import render_html
+from spacy_rst.display.server import DrawingServer, is_loopback, serve_drawing
+
+from .trees import mixed_tree
+
+LOCAL = "127.0.0.1"
+PAGE = render_html(mixed_tree())
+
+
+@contextmanager
+def serving(drawing: str = PAGE, style: str = "html", host: str = LOCAL) -> Iterator[DrawingServer]:
+    with DrawingServer(drawing, style, host, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def ask(server: DrawingServer, path: str = "/", method: str = "GET", **headers: str):
+    host, port = server.server_address[:2]
+    connection = http.client.HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response, response.read().decode("utf8")
+    finally:
+        connection.close()
+
+
+def test_page_is_served():
+    with serving() as server:
+        response, body = ask(server)
+        assert response.status == 200
+        assert body == PAGE
+        assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert server.url == f"http://127.0.0.1:{server.server_address[1]}/"
+
+
+@pytest.mark.parametrize("path", ["/favicon.ico", "/index.html", "/?x=1", "/../etc/passwd"])
+def test_nothing_else_is_served(path):
+    with serving() as server:
+        response, body = ask(server, path)
+    assert response.status == 404
+    assert "She said" not in body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_only_get_is_answered(method):
+    with serving() as server:
+        response, body = ask(server, method=method)
+    assert response.status == 501
+    assert "She said" not in body
+
+
+@pytest.mark.parametrize("path", ["/", "/missing"])
+def test_every_answer_has_the_security_headers(path):
+    with serving() as server:
+        headers = ask(server, path)[0].headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert headers["Content-Security-Policy"].endswith("; frame-ancestors 'none'")
+    assert headers["Server"].strip() == "spacy_rst"
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("localhost:80", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:5050", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("[", 421),
+        ("", 421),
+    ],
+)
+def test_foreign_names_that_lead_here_get_nothing(name, status):
+    with serving() as server:
+        response, body = ask(server, Host=name)
+    assert response.status == status
+    assert (body == PAGE) is (status == 200)
+
+
+def test_server_for_others_knows_no_foreign_names():
+    with serving(host="0.0.0.0") as server:
+        assert ask(server, Host="tree.example")[0].status == 200
+
+
+def test_text_is_served_as_text():
+    with serving("<b>ü", "text") as server:
+        response, body = ask(server)
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert body == "<b>ü"
+
+
+def test_svg_is_served_in_a_page():
+    svg = mixed_tree().render("svg")
+    with serving(f"{svg}\n\n{svg}", "svg") as server:
+        response, body = ask(server)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert body.startswith("<!DOCTYPE html>")
+    assert body.count("<svg ") == 2
+
+
+def test_port_in_use_is_told():
+    with DrawingServer(PAGE, "html", LOCAL, 0) as server:
+        port = server.server_address[1]
+        with pytest.raises(RstError, match=str(port)) as error:
+            spacy_rst.serve(mixed_tree(), port=port)
+    assert error.value.code == "R541"
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70000), ("no such host", 0)])
+def test_where_it_cannot_listen_is_told(host, port):
+    with pytest.raises(RstError) as error:
+        DrawingServer(PAGE, "html", host, port)
+    assert error.value.code == "R542"
+
+
+def test_only_other_hosts_than_this_one_give_a_warning():
+    with DrawingServer(PAGE, "html", "0.0.0.0", 0) as server:
+        port = server.server_address[1]
+        with pytest.warns(UserWarning, match=r"R543.*0\.0\.0\.0"), pytest.raises(RstError):
+            spacy_rst.serve(mixed_tree(), host="0.0.0.0", port=port)
+        with warnings.catch_warnings(), pytest.raises(RstError):
+            warnings.simplefilter("error")
+            serve_drawing(PAGE, "html", LOCAL, port)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("LOCALHOST", True),
+        ("0.0.0.0", False),
+        ("", False),
+        ("192.168.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_loopback_is_told_from_the_rest(host, expected):
+    assert is_loopback(host) is expected
+
+
+def test_doc_without_tree_is_not_served():
+    with pytest.raises(RstError) as error:
+        spacy_rst.serve([])
+    assert error.value.code == "R544"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent there")
+def test_serve_runs_until_interrupted():
+    code = """
+from spacy_rst import RstTree, serve
+serve(RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["It rains", "so we stay"]), port=0)
+"""
+    command = [sys.executable, "-u", "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            announced = process.stdout.readline()
+            address = announced.split("http://")[1].split("/")[0]
+            assert address.startswith("127.0.0.1:")
+            connection = http.client.HTTPConnection(address, timeout=10)
+            connection.request("GET", "/")
+            assert b"so we stay" in connection.getresponse().read()
+            connection.close()
+            process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert "Stopped" in rest
