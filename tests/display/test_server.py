@@ -177,8 +177,11 @@ def test_doc_without_tree_is_not_served():
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent there")
 def test_serve_runs_until_interrupted():
+    # Where the tests run in the background, processes inherit that interrupts are ignored.
     code = """
+import signal
 from spacy_rst import RstTree, serve
+signal.signal(signal.SIGINT, signal.default_int_handler)
 serve(RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["It rains", "so we stay"]), port=0)
 """
     command = [sys.executable, "-u", "-c", code]
