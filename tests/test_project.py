@@ -55,6 +55,12 @@ def test_second_run_skips_what_is_done(project):
     assert "Skipping 'convert'" in run(project, "run", "convert", ".")
 
 
+def test_some_languages_can_be_trained_alone(project):
+    run(project, "run", "train-languages", ".", "--vars.languages", "de,nl")
+    nlp = spacy.load(project / "training" / "tiny_test" / "model-best")
+    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"de", "nl"}
+
+
 def test_splits_are_drawn(project):
     run(project, "run", "split", ".")
     assert (project / "corpus" / "splits.tsv").exists()

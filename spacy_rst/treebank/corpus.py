@@ -23,8 +23,8 @@ def make_corpus(
     path: Path | None,
     gold_edus: bool = True,
     gold_sentences: bool = False,
-    languages: list[str] | None = None,
-    treebanks: list[str] | None = None,
+    languages: list[str] | str | None = None,
+    treebanks: list[str] | str | None = None,
     min_edus: int = 0,
     max_edus: int = 0,
     limit: int = 0,
@@ -40,8 +40,9 @@ def make_corpus(
         before the parser.
     gold_sentences (bool): Put the gold sentence boundaries on the predicted Docs, where there are
         any.
-    languages (list[str] | None): Read only documents in these languages.
-    treebanks (list[str] | None): Read only documents of these treebanks.
+    languages (list[str] | str | None): Read only documents in these languages: a list, or codes
+        with commas between them.
+    treebanks (list[str] | str | None): Read only documents of these treebanks, likewise.
     min_edus (int): Leave out documents with fewer EDUs.
     max_edus (int): Leave out documents with more EDUs; 0 for no limit.
     limit (int): Read at most so many documents; 0 for no limit.
@@ -80,8 +81,8 @@ class Corpus:
         *,
         gold_edus: bool = True,
         gold_sentences: bool = False,
-        languages: Sequence[str] | None = None,
-        treebanks: Sequence[str] | None = None,
+        languages: Sequence[str] | str | None = None,
+        treebanks: Sequence[str] | str | None = None,
         min_edus: int = 0,
         max_edus: int = 0,
         limit: int = 0,
@@ -96,8 +97,8 @@ class Corpus:
         self.path = None if path is None else Path(path)
         self.gold_edus = gold_edus
         self.gold_sentences = gold_sentences
-        self.languages = languages
-        self.treebanks = treebanks
+        self.languages = _names(languages)
+        self.treebanks = _names(treebanks)
         self.min_edus = min_edus
         self.max_edus = max_edus
         self.limit = limit
@@ -224,3 +225,7 @@ def _read_docbin(path: Path, vocab: Vocab) -> Iterator[Doc]:
     except Exception as error:  # zlib, msgpack and spaCy each have their own
         raise RstError(Errors.R225.format(path=path, error=error)) from error
     return docs.get_docs(vocab)
+
+
+def _names(names: Sequence[str] | str | None) -> Sequence[str] | None:
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names

@@ -78,6 +78,7 @@ def test_keeps_sentence_starts_on_request(nlp):
 
 def test_filters_by_language_treebank_and_size(folder, nlp):
     assert {lang for lang, _ in names(read(folder, nlp, languages=["eu"]))} == {"eu"}
+    assert {lang for lang, _ in names(read(folder, nlp, languages="eu, en"))} == {"eu", "en"}
     assert {lang for lang, _ in names(read(folder, nlp, treebanks=["sample.en"]))} == {"en"}
     sizes = [len(eg.reference.spans["edus"]) for eg in read(folder, nlp, min_edus=16, max_edus=20)]
     assert sizes and all(16 <= size <= 20 for size in sizes)
