@@ -172,6 +172,17 @@ def trimmed_chars(span: Span) -> tuple[int, int]:
     return span.start_char + padding, span.start_char + len(text.rstrip())
 
 
+def edu_places(doc: Doc) -> list[tuple[int, int]]:
+    """Find where the EDUs of a Doc begin and end, in characters.
+
+    doc (Doc): The Doc.
+    RETURNS (List[Tuple[int, int]]): The places without the white space around them, which may
+        belong to an EDU or to none. EDUs of nothing but white space are left out.
+    """
+    places = map(trimmed_chars, doc.spans.get(EDUS_KEY) or ())
+    return [(start, end) for start, end in places if start < end]
+
+
 def get_node(span: Span) -> RstNode | None:
     """Find the smallest node that covers a Span.
 

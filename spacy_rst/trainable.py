@@ -18,6 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, PyTorchShim, get_torch_default_device, xp2torch
 from thinc.types import Floats2d
 
+from .doc import NAME_KEY, SOURCE_KEY
 from .errors import Errors, RstError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def document_name(doc: Doc) -> str:
     doc (Doc): The Doc.
     RETURNS (str): What its user data says, or the beginning of its text.
     """
-    for key in ("source", "name"):
+    for key in (SOURCE_KEY, NAME_KEY):
         if doc.user_data.get(key):
             return f"'{doc.user_data[key]}'"
     return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"

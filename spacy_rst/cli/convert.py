@@ -38,6 +38,12 @@ class LabelSet(StrEnum):
     original = "original"
 
 
+LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the treebank's own")]
+SkipBadOption = Annotated[
+    bool, typer.Option(help="Report documents that cannot be read, and go on")
+]
+
+
 @rst_app.command("convert")
 def convert_cli(
     input_path: Annotated[
@@ -62,12 +68,8 @@ def convert_cli(
     split: Annotated[
         str | None, typer.Option(help="Only the documents of this split, e.g. train")
     ] = None,
-    labels: Annotated[
-        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
-    ] = LabelSet.coarse,
-    skip_bad: Annotated[
-        bool, typer.Option(help="Report documents that cannot be read, and go on")
-    ] = False,
+    labels: LabelsOption = LabelSet.coarse,
+    skip_bad: SkipBadOption = False,
     largest_tree: Annotated[
         bool, typer.Option(help="Of a file with several trees, keep the largest")
     ] = False,

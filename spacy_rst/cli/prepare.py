@@ -16,7 +16,7 @@ from ..treebank.convert import ConversionOptions, ConversionReport, convert_file
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelSet, split_table
+from .convert import LabelSet, LabelsOption, SkipBadOption, split_table
 
 LIST_COLUMNS = ("treebank", "lang", "path", "splits", "options")
 
@@ -50,12 +50,8 @@ def prepare_cli(
     only: Annotated[
         str, typer.Option(help="Only treebanks whose name fits, e.g. 'sample.*'")
     ] = "*",
-    labels: Annotated[
-        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
-    ] = LabelSet.coarse,
-    skip_bad: Annotated[
-        bool, typer.Option(help="Report documents that cannot be read, and go on")
-    ] = False,
+    labels: LabelsOption = LabelSet.coarse,
+    skip_bad: SkipBadOption = False,
 ) -> None:
     """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
     treebanks of a split.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..doc import TREE_KEY, get_edus, get_tree
+from ..doc import TREE_KEY, get_edus, get_tree, trimmed_chars
 from ..errors import Errors, RstError
 from ..trainable import check_same_text, document_name
 
@@ -61,10 +61,8 @@ def read_gold(example: Example, labels: Collection[str] | None = None) -> GoldAn
 
 def _align(predicted: Doc, edu: Span) -> Span:
     """Find the tokens of a gold EDU, by characters. White space at its ends does not count."""
-    text = edu.text
-    start = edu.start_char + len(text) - len(text.lstrip())
-    end = edu.start_char + len(text.rstrip())
+    start, end = trimmed_chars(edu)
     aligned = predicted.char_span(start, end) if start < end else None
     if aligned is None:
-        raise RstError(Errors.R202.format(edu=text.strip(), document=document_name(edu.doc)))
+        raise RstError(Errors.R202.format(edu=edu.text.strip(), document=document_name(edu.doc)))
     return aligned

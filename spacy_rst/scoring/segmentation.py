@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
-from ..doc import EDUS_KEY, LANGUAGE_KEY, trimmed_chars
+from ..doc import LANGUAGE_KEY, edu_places
 
 Place = tuple[int, int]
 
@@ -81,17 +80,6 @@ def score_edus(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
             by_language[language].append(counted)
     per_language = {name: edu_scores(by_language[name]) for name in sorted(by_language)}
     return {**edu_scores(counts), "edu_per_lang": per_language or None}
-
-
-def edu_places(doc: Doc) -> list[Place]:
-    """Find where the EDUs of a Doc begin and end, in characters.
-
-    doc (Doc): The Doc.
-    RETURNS (list[tuple[int, int]]): The places without the white space around them, which may
-        belong to an EDU or to none. EDUs of nothing but white space are left out.
-    """
-    places = map(trimmed_chars, doc.spans.get(EDUS_KEY) or ())
-    return [(start, end) for start, end in places if start < end]
 
 
 @registry.scorers("spacy_rst.edu_scorer.v1")

@@ -8,9 +8,8 @@ import numpy as np
 from spacy.attrs import IDX
 from spacy.training import Example
 
-from ..doc import EDUS_KEY, get_edus
+from ..doc import EDUS_KEY, edu_places, get_edus
 from ..errors import Errors, RstError
-from ..scoring.segmentation import edu_places
 from ..trainable import check_same_text, document_name
 
 
