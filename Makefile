@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-system lint bench clean
+.PHONY: help setup demo pictures test test-slow test-system lint bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -19,9 +19,15 @@ $(READY): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## Show the discourse tree of a sample document
-	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes
-	$(BIN)/python -m spacy rst show assets/sample/en/harbour_ferry.rs3 --classes --style html --output demo/harbour_ferry.html
+demo: $(READY)  ## Parse raw texts in five languages: trees in the terminal, and pages for a browser
+	$(BIN)/python -m spacy rst parse assets/demo
+	$(BIN)/python -m spacy rst parse assets/demo --format html --output demo
+	@printf '%s\n' 'Open these pages in a browser:' $(CURDIR)/demo/*.html
+
+pictures: $(READY)  ## Draw the pictures of the documentation again, with the bundled pipeline
+	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
+	$(BIN)/python -m spacy rst parse assets/demo/english.txt --format svg --output docs/images/english.svg
+	rsvg-convert --zoom 2 --background-color white --output docs/images/english.png docs/images/english.svg
 
 test: $(READY)  ## Run the tests
 	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'
@@ -32,6 +38,7 @@ test-slow: $(READY)  ## Run the tests that take minutes
 test-system: $(READY)  ## Install the Debian packages that some tests need, and run those
 	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
 	@command -v chromedriver > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver)
+	@dpkg -s apertium-eng-spa apertium-eu-en apertium-es-pt > /dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends apertium apertium-eng-spa apertium-eu-en apertium-es-pt)
 	$(BIN)/python -m pytest -m system
 
 lint: $(READY)  ## Check style and types
@@ -41,7 +48,7 @@ lint: $(READY)  ## Check style and types
 
 # gum_binary and rebuilt_trees measure agreement on treebanks, which they need as arguments.
 bench: $(READY)  ## Run the benchmarks of speed and memory
-	@for name in imports trees decode end_to_end windows_memory; do \
+	@for name in imports trees decode end_to_end windows_memory bundled; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
 	done
 

@@ -6,6 +6,8 @@ from .about import __version__
 from .display import render, serve
 from .doc import doc_from_edus, register_extensions
 from .errors import Errors, RstError
+from .pipelines import load
+from .translator.registry import register_registry
 from .tree import Dependency, RstNode, RstTree, Score, Split
 
 __all__ = [
@@ -18,8 +20,10 @@ __all__ = [
     "Split",
     "__version__",
     "doc_from_edus",
+    "load",
     "render",
     "serve",
 ]
 
 register_extensions()
+register_registry()

@@ -25,6 +25,8 @@ LANGUAGE_KEY = "lang"
 TREEBANK_KEY = "treebank"
 SOURCE_KEY = "source"
 BLANKED_KEY = "blanked"
+# What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
+TRANSLATED_FROM_KEY = "translated_from"
 PARAGRAPH_BREAK = "\n\n"
 
 
@@ -239,3 +241,13 @@ def register_extensions() -> None:
         Doc.set_extension("rst_json", getter=get_json, setter=set_json)
     if not Span.has_extension("rst_node"):
         Span.set_extension("rst_node", getter=get_node)
+
+
+def original_language(doc: Doc) -> str | None:
+    """Tell the language that a document was written in, whatever it was translated to since.
+
+    doc (Doc): The Doc.
+    RETURNS (str | None): The code of the language, None where nothing tells it.
+    """
+    origin = doc.user_data.get(TRANSLATED_FROM_KEY)
+    return origin["language"] if origin else doc.user_data.get(LANGUAGE_KEY)

@@ -248,8 +248,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "the batch's {n_tokens} tokens: check the offsets of the EDUs."
     )
     R256 = (
-        "An exact search needs scores that do not depend on earlier splits, which the pointer does "
-        'not give: use splitter = "span", or decode without exact.'
+        "An exact search and exploration need scores that do not depend on earlier splits, which "
+        'the pointer does not give: use splitter = "span", or do without them.'
     )
     R257 = (
         "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "
@@ -300,6 +300,19 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R320 = "Chunks of {chunk} tokens cannot be made. Choose a chunk of at least 1."
     R321 = "A margin of {margin} tokens cannot be had. Choose 0 or more."
+    R330 = (
+        "hash_rows must give {expected} numbers of rows: norm, prefix, suffix, shape. "
+        "Found {found}."
+    )
+    R331 = (
+        "The piece encoder has no pretrained weights. Set `weights` to the folder that "
+        "`spacy project run fetch-pieces` fills, or load a pipeline that has them."
+    )
+    R332 = (
+        "There are no pretrained weights in {folder}: {files} are needed. "
+        "`spacy project run fetch-pieces` gets them."
+    )
+    R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Segmenter
     R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."
@@ -353,6 +366,14 @@ class Errors(metaclass=_MessagesWithCodes):
     R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
     R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
 
+    # Bundled pipelines
+    R550 = (
+        "There is no bundled pipeline '{name}'. Bundled are: {known}. Load packages and folders "
+        "with spacy.load."
+    )
+    R551 = "{path} exists and is no pipeline, so it is not replaced. Name another folder."
+    R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
+
     # Command line
     R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
     R502 = "Trees cannot be written as '{name}'. Use rs3, dis or json."
@@ -383,5 +404,142 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R523 = "{path} cannot be written ({error})."
 
+    # Translation
+    R600 = (
+        "The engine '{engine}' does not translate from '{source}' to '{target}'. It knows: {known}."
+    )
+    R601 = (
+        "'{command}' cannot be run ({error}). Install Debian's package 'apertium' with a language "
+        "pair such as 'apertium-eng-spa', or use another engine."
+    )
+    R602 = (
+        "Apertium failed twice in the mode '{mode}', at or after the segment '{segment}'. "
+        "{problem} What was cached before is kept: run it again, or leave that segment out."
+    )
+    R604 = (
+        "The engine '{engine}' gave {n_translations} translations for {n_segments} segments. It "
+        "must give one for each, in the same order."
+    )
+    R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
+    R606 = (
+        "{path} is not a table of translations: {error}. Give a TSV file in UTF-8 with the columns "
+        "source, target, text and translation."
+    )
+    R607 = (
+        "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
+        "Keep one of them."
+    )
+    R608 = (
+        "{n_missing} of {n_segments} segments are not in {path} for the pair '{source}' to "
+        "'{target}'; the first is '{first}'. Add them, or set missing = \"keep\"."
+    )
+    R609 = "A table cannot treat missing segments as '{value}'. Set missing to {known}."
+    R610 = (
+        "{path} is not a cache of translations, or is damaged: {error}. Name another file, or "
+        "delete it to begin anew."
+    )
+    R611 = "The cache {path} cannot be used: {error}."
+    R612 = "{name} is {value}. Give a number above 0."
+    R613 = (
+        "The translation model '{model}' cannot be loaded. Give the name or folder of a Hugging "
+        "Face sequence-to-sequence model. {error}"
+    )
+    R614 = (
+        "Give either a model for all pairs (model), or one for each pair (models, e.g. "
+        '{{"es-en": "Helsinki-NLP/opus-mt-es-en"}}).'
+    )
+    R615 = (
+        "The language of the document {document} is not known. Name it with --source or "
+        "source, or set doc.user_data['lang']."
+    )
+    R616 = "There is no translation engine '{name}'. Use one of: {known}."
+    R617 = "The engine '{name}' cannot be made from these options. {error}"
+    R618 = "'{value}' is no option of an engine. Write it as NAME=VALUE."
+    R619 = "{path} has no block [{section}] with the engine's name and options ({error})."
+    R620 = "{output} cannot take translations of {input}: {problem}. Choose another place."
+    R630 = (
+        "The component '{name}' has no translation engine. Name one in its config: "
+        "[components.{name}.engine]."
+    )
+    R631 = (
+        "The component '{name}' has no parser for its translations. Give the name or folder of a "
+        "pipeline with 'rst_parser' as parser in its config, or set its attribute parser."
+    )
+    R632 = "The pipeline '{parser}', which shall parse translations, cannot be loaded. {error}"
+    R633 = (
+        "The pipeline '{parser}' cannot parse translations: none of its components ({pipes}) is an "
+        "'rst_parser'. Give another one."
+    )
+    R634 = "The parser of '{name}' gave a document no tree. Is its 'rst_parser' switched off?"
+    R640 = (
+        "Translations of development and test documents must not be learned from, so the reader "
+        "has to know these documents. Name their files or folders as held_out."
+    )
+    R641 = (
+        "There are no translated documents to learn from in {paths} (languages: {languages}; "
+        "{n_held_out} are translations of held-out documents). Make some with 'python -m spacy rst "
+        "translate', or leave augment out."
+    )
+    R642 = (
+        "{number} translated documents are not learned from, as they are development or test "
+        "documents or have no name to tell: '{name}' is the first."
+    )
+
     # Scoring and experiments
     R701 = "There is no metric '{method}'. Use one of: {known}."
+    R710 = "There is no baseline '{name}'. Use one of: {known}."
+    R711 = "There are no scores to average. Give those of at least one seed."
+    R712 = "There is no table format '{name}'. Use one of: {known}."
+    R713 = "A table has no {what} '{name}'. Use one of: {known}."
+    R714 = (
+        "None of the {n_rows} rows has a score for this table ({blocks}). Choose another metric or "
+        "average, or give other rows."
+    )
+    R715 = (
+        "This needs {library}, which is not installed. Install it with: pip install "
+        "'spacy_rst[analysis]'."
+    )
+    R716 = (
+        "There is no parsed document for the gold document {document}: none has its text. Give the "
+        "same documents twice, once with gold trees and once with predicted ones."
+    )
+    R717 = "Give either a file of parsed documents or a pipeline with --model."
+    R718 = (
+        "{n_topics} topics need at least {n_topics} documents with words, but there are {n_docs}. "
+        "Give more documents, or ask for fewer topics."
+    )
+    R719 = (
+        "No word is left to tell topics by: of the {n_words} different words, all are stop words "
+        "or stand in too many or too few documents. Give more documents."
+    )
+    R720 = "A topic map needs {name} of at least {minimum}, not {value}."
+    R721 = "There is nothing to draw: {reason}."
+    R722 = (
+        "{path} is no training log: {error}. Write one with the logger spacy.ConsoleLogger.v3 and "
+        "its output_file."
+    )
+    R723 = (
+        "The documents are in {n_languages} languages ({languages}), so that topics will tell "
+        "languages apart rather than subjects. Translate them into one language first, or choose "
+        "documents in one language."
+    )
+    R724 = (
+        "No font has the characters {characters}, so they are missing in the pictures; the tables "
+        "have them. Install a font for them, such as Noto Sans CJK."
+    )
+    R730 = "{path} is no YAML that can be read: {error}"
+    R731 = "The grid {path} cannot be run: {problem}."
+    R732 = (
+        "The config {path} cannot be used for experiments. It must be complete, and its corpora "
+        "'train' and 'dev' read with spacy_rst.Corpus.v1. {error}"
+    )
+    R733 = (
+        "There are no DocBins in {folder}. Convert treebanks with 'python -m spacy rst prepare', "
+        "and name the folder with train, dev and test in it as 'corpus'."
+    )
+    R734 = "The result {path} cannot be read ({error}). Delete it, and its cell will be run again."
+    R735 = (
+        "The grid asks for predicted EDUs, but the pipeline of {path} has no segmenter. Add "
+        "'edu_segmenter' to it, or set 'edus: gold' in the grid."
+    )
+    R736 = "No cell of the grid is named '{pattern}'. There are: {names}."

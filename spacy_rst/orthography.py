@@ -11,3 +11,14 @@ COMMAS = frozenset(",，、､،፣")
 OPENING = "\"'“”„‟‘‚‛«»‹›([{（［｛「『【《〈¿¡-–—*•"
 CLOSING = "\"'“”‟’»«›‹)]}）］｝」』】》〉*"
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\u2029")
+# Ideographs, kana, and the punctuation and full-width forms that go with them.
+UNSPACED = (
+    "\u2e80-\u2fdf\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff00-\uffef\U00020000-\U0003ffff"
+)
+UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
+
+
+def is_unspaced(character: str) -> bool:
+    """RETURNS (bool): Whether a character belongs to a script without spaces between words."""
+    return UNSPACED_CHARACTER.match(character) is not None

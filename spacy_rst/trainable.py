@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
 from itertools import zip_longest
@@ -19,13 +20,16 @@ from thinc.api import Model, PyTorchShim, get_torch_default_device, xp2torch
 from thinc.types import Floats2d
 
 from .doc import NAME_KEY, SOURCE_KEY
+from .encoder.disk import DiskVectors
 from .errors import Errors, RstError
+from .util import return_freed_memory
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 SHOWN_CHARACTERS = 20
+LONG_DOC_TOKENS = 20_000
 
 
 class TolerantPipe(TrainablePipe):
@@ -51,7 +55,8 @@ class TolerantPipe(TrainablePipe):
 
 
 def batch_by_tokens(docs: Iterable[Doc], max_tokens: int) -> Iterator[list[Doc]]:
-    """Group Docs in their order, so that a long stream needs no more memory than a batch.
+    """Group Docs in their order, so that a long stream needs no more memory than a batch. After a
+    very long Doc the memory that it needed is given back.
 
     docs (Iterable[Doc]): The Docs.
     max_tokens (int): The most tokens in a group. A longer Doc goes alone.
@@ -62,14 +67,44 @@ def batch_by_tokens(docs: Iterable[Doc], max_tokens: int) -> Iterator[list[Doc]]
     for doc in docs:
         if batch and n_tokens + len(doc) > max_tokens:
             yield batch
+            if n_tokens > LONG_DOC_TOKENS:
+                return_freed_memory()
             batch, n_tokens = [], 0
         batch.append(doc)
         n_tokens += len(doc)
     if batch:
         yield batch
+    if n_tokens > LONG_DOC_TOKENS:
+        return_freed_memory()
 
 
-class LazyNetShim(PyTorchShim):
+class AveragedShim(PyTorchShim):
+    """Holds a torch net whose weights can be exchanged for an optimizer's averages for a while.
+
+    thinc's own shim hands the weights to the optimizer under one kind of key and looks for their
+    averages under another, so that `use_averages` would leave the net as it is.
+    """
+
+    @contextmanager
+    def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
+        """Use other weights within a block, as `spacy train` does to evaluate and to save.
+
+        params (Mapping[tuple[int, str], Any]): Arrays by the number of the shim and the name of
+            the weight, as in `optimizer.averages`. Weights without an array stay as they are.
+        """
+        weights = {} if self._model is None else dict(self._model.named_parameters())
+        own = {name: weight.data for name, weight in weights.items() if (self.id, name) in params}
+        for name, trained in own.items():
+            array = params[self.id, name]
+            weights[name].data = xp2torch(array, device=trained.device)
+        try:
+            yield
+        finally:
+            for name, trained in own.items():
+                weights[name].data = trained
+
+
+class LazyNetShim(AveragedShim):
     """Holds a torch net, from the time when its sizes are known.
 
     make_net (Callable): Makes the net from the settings and the sizes.
@@ -156,6 +191,23 @@ def initialize_encoder(model: Model, docs: Sequence[Doc] | None, component: str)
     if width is None:  # some encoders do not tell
         width = tok2vec.predict([Doc(Vocab(), words=["word"])])[0].shape[1]
     return int(width)
+
+
+def rows_to_read(
+    vectors: Sequence[Floats2d | DiskVectors], width: int, model: Model
+) -> Tensor | DiskVectors:
+    """Put all token vectors together, to be read in slices. Those of a single long Doc stay on the
+    disk, if they are there.
+
+    vectors (Sequence[Floats2d | DiskVectors]): The token vectors of each Doc.
+    width (int): Their width.
+    model (Model): The model, on whose device a tensor shall be.
+    RETURNS (Tensor | DiskVectors): Float (total_tokens, width).
+    """
+    filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
+    if len(filled) == 1 and isinstance(filled[0], DiskVectors):
+        return filled[0]
+    return join_vectors(cast("Sequence[Floats2d]", filled), width, model)
 
 
 def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tensor:

@@ -22,7 +22,8 @@ def project(tmp_path_factory):
     shutil.copy(ROOT / "project.yml", folder)
     shutil.copytree(ROOT / "configs", folder / "configs")
     (folder / "assets").mkdir()
-    shutil.copy(ROOT / "assets" / "treebanks.tsv", folder / "assets")
+    for table in ("treebanks.tsv", "translations.tsv"):
+        shutil.copy(ROOT / "assets" / table, folder / "assets")
     shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
     return folder
 
@@ -59,6 +60,26 @@ def test_some_languages_can_be_trained_alone(project):
     run(project, "run", "train-languages", ".", "--vars.languages", "de,nl")
     nlp = spacy.load(project / "training" / "tiny_test" / "model-best")
     assert set(nlp.meta["performance"]["rst_per_lang"]) == {"de", "nl"}
+
+
+def test_translated_workflow_parses_all_languages_with_an_english_parser(project):
+    run(project, "run", "translated", ".")
+    metrics = project / "metrics" / "translated_tiny.json"
+    scores = json.loads(metrics.read_text(encoding="utf8"))["per_lang"]
+    assert set(scores) == {"de", "en", "es", "eu", "nl", "pt"}
+    nlp = spacy.load(project / "training" / "translated_tiny" / "model-best")
+    # Translated documents count for the language they were written in.
+    assert set(nlp.meta["performance"]["rst_per_lang"]) == set(scores)
+
+
+def test_a_grid_of_experiments_is_run(project):
+    grid = yaml.safe_load((project / "configs" / "experiments_sample.yml").read_text("utf8"))
+    grid |= {"trainings": ["en"], "seeds": [0], "overrides": {"all": {"training.max_epochs": 1}}}
+    (project / "configs" / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
+    run(project, "run", "convert", ".")
+    run(project, "run", "experiments", ".", "--vars.grid", "one_cell")
+    assert (project / "experiments" / "cells" / "en.encoder.seed0.json").exists()
+    assert "EN-Training" in (project / "experiments" / "report" / "test.md").read_text("utf8")
 
 
 def test_splits_are_drawn(project):

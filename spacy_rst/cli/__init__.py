@@ -13,4 +13,17 @@ rst_app = typer.Typer(
 )
 spacy_app.add_typer(rst_app)
 
-from . import convert, evaluate, export, parse, prepare, show, split  # noqa: E402, F401  (registering the commands)
+from . import (  # noqa: E402, F401  (registering the commands)
+    analyze,
+    bundle,
+    convert,
+    evaluate,
+    experiments,
+    export,
+    parse,
+    prepare,
+    show,
+    split,
+    topics,
+    translate,
+)

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.util import load_model
 from tqdm import tqdm
 from wasabi import msg
 
 from ..errors import Errors, RstError
+from ..pipelines import load, pipeline_names
 from ..treebank.convert import blank_pipeline
 
 Item = TypeVar("Item")
@@ -38,6 +41,19 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
     RETURNS (Iterable): The same items.
     """
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
+
+
+def load_trained(model: str) -> Language:
+    """Load a trained pipeline.
+
+    model (str): The name of a bundled pipeline or of a package, or a folder.
+    RETURNS (Language): The pipeline.
+    RAISES (RstError): If it cannot be loaded.
+    """
+    try:
+        return load(model) if model in pipeline_names() else load_model(model)
+    except (OSError, ValueError, ImportError) as error:
+        raise RstError(Errors.R516.format(model=model, error=error)) from error
 
 
 class FileNames:

@@ -42,6 +42,12 @@ LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the tre
 SkipBadOption = Annotated[
     bool, typer.Option(help="Report documents that cannot be read, and go on")
 ]
+RawTextOption = Annotated[
+    bool,
+    typer.Option(
+        help="Guess the spaces that a treebank lost, and tokenize as a multilingual pipeline does"
+    ),
+]
 
 
 @rst_app.command("convert")
@@ -76,6 +82,7 @@ def convert_cli(
     keep_blanked: Annotated[
         bool, typer.Option(help="Keep documents whose words are blanked")
     ] = False,
+    raw_text: RawTextOption = False,
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 
@@ -95,6 +102,7 @@ def convert_cli(
             skip_bad=skip_bad,
             largest_tree=largest_tree,
             keep_blanked=keep_blanked,
+            raw_text=raw_text,
         )
         report = convert_files(
             progress(files, f"Reading {input_path.name}"),

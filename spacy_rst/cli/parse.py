@@ -17,7 +17,6 @@ from typing import IO, Annotated, Any, NamedTuple, NoReturn
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_model
 from tqdm import tqdm
 from typer.core import TyperCommand
 
@@ -25,9 +24,10 @@ from ..display import RENDERERS, render_tree
 from ..display.characters import clean_text
 from ..doc import NAME_KEY, doc_from_edus, get_json, get_tree
 from ..errors import Errors, RstError
+from ..pipelines import DEFAULT_PIPELINE
 from ..util import atomic_path, write_atomically
 from . import rst_app
-from ._util import FileNames, progress
+from ._util import FileNames, load_trained, progress
 from .export import tree_as
 
 FORMATS = (*RENDERERS, "json", "jsonl", "rs3", "dis")
@@ -61,9 +61,6 @@ class ParseCommand(TyperCommand):
 
 @rst_app.command("parse", cls=ParseCommand)
 def parse_cli(
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="A pipeline: a package's name or a folder")
-    ],
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -71,6 +68,12 @@ def parse_cli(
             help="Text files, .jsonl files, folders of both, or - for standard input (the default)",
         ),
     ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", "-m", help="A pipeline: the bundled one, a package's name or a folder"
+        ),
+    ] = DEFAULT_PIPELINE,
     file_format: Annotated[
         str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to write")
     ] = "text",
@@ -95,7 +98,7 @@ def parse_cli(
 
     **Examples**
 
-    `python -m spacy rst parse article.txt --model training/model-best`
+    `python -m spacy rst parse article.txt`
 
     `python -m spacy rst parse texts/ --model training/model-best --format rs3 --output trees/`
     """
@@ -304,17 +307,15 @@ def _read_json_line(line: bytes) -> tuple[str | None, str]:
 def load_pipeline(model: str, edus: str = "auto") -> Language:
     """Load a pipeline and make it take its EDUs from where they shall come from.
 
-    model (str): A package's name or a folder.
+    model (str): The name of a bundled pipeline or of a package, or a folder.
     edus (str): "auto" for its own segmenter, "sentences", or "lines" for EDUs that are given.
     RETURNS (Language): The pipeline.
     RAISES (RstError): If it cannot be loaded, or has no parser or no segmenter.
     """
-    try:
-        nlp = load_model(model)
-    except (OSError, ValueError, ImportError) as error:
-        raise RstError(Errors.R516.format(model=model, error=error)) from error
+    nlp = load_trained(model)
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
-    parser = next((name for name, meta in metas.items() if meta.factory == "rst_parser"), None)
+    makers = (name for name, meta in metas.items() if "doc._.rst_tree" in meta.assigns)
+    parser = next(makers, None)
     if parser is None:
         pipes = ", ".join(metas) or "there are none"
         raise RstError(Errors.R517.format(model=model, pipes=pipes))

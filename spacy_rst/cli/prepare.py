@@ -16,7 +16,7 @@ from ..treebank.convert import ConversionOptions, ConversionReport, convert_file
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelSet, LabelsOption, SkipBadOption, split_table
+from .convert import LabelSet, LabelsOption, RawTextOption, SkipBadOption, split_table
 
 LIST_COLUMNS = ("treebank", "lang", "path", "splits", "options")
 
@@ -52,6 +52,7 @@ def prepare_cli(
     ] = "*",
     labels: LabelsOption = LabelSet.coarse,
     skip_bad: SkipBadOption = False,
+    raw_text: RawTextOption = False,
 ) -> None:
     """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
     treebanks of a split.
@@ -81,6 +82,7 @@ def prepare_cli(
                 labels=labels.value,
                 skip_bad=skip_bad,
                 largest_tree="largest_tree" in bank.options,
+                raw_text=raw_text,
             )
             reports[bank.name] = convert_files(
                 progress(find_files(bank.path), bank.name),

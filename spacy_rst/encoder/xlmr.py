@@ -22,7 +22,6 @@ from thinc.api import (
     Model,
     Optimizer,
     PyTorchGradScaler,
-    PyTorchShim,
     chain,
     get_torch_default_device,
     torch2xp,
@@ -39,6 +38,7 @@ from spacy_rst.encoder.windows import (
     token_piece_ranges,
 )
 from spacy_rst.errors import Errors, RstError
+from spacy_rst.trainable import AveragedShim
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer  # type: ignore[import-untyped]
@@ -219,7 +219,7 @@ def longest_input(transformer: PreTrainedModel) -> int:
     return positions.num_embeddings - unused
 
 
-class XlmrShim(PyTorchShim):
+class XlmrShim(AveragedShim):
     """The transformer and its tokenizer inside a thinc model.
 
     It takes `WindowInputs` and gives one vector per token. The transformer is read at

@@ -19,13 +19,14 @@ from thinc.types import Floats2d
 
 from ..doc import get_edus
 from ..errors import Errors, RstError
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors
+from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
 from .features import EDU_FEATURES, edu_features
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .net import EduBatch, EncodedEdus, GoldTree, ParsedTree, RstNet
+    from ..encoder.disk import DiskVectors
+    from .net import EduBatch, EncodedEdus, GoldTree, RstNet
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,11 @@ class ParserSettings:
     label_smoothing: float
     exact_search: bool
     max_exact_edus: int
+    loss_per: str
+    exploration: float
 
     def __post_init__(self) -> None:
-        if self.exact_search and self.splitter != "span":
+        if (self.exact_search or self.exploration) and self.splitter != "span":
             raise RstError(Errors.R256)
 
 
@@ -65,7 +68,9 @@ def build_rst_parser(
     label_smoothing: float = 0.0,
     exact_search: bool = False,
     max_exact_edus: int = 128,
-) -> Model[list[Doc], list[ParsedTree]]:
+    loss_per: Literal["document", "edu"] = "document",
+    exploration: float = 0.0,
+) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 
     The defaults are the paper's.
@@ -85,6 +90,10 @@ def build_rst_parser(
     exact_search (bool): Find the tree with the highest product of split probabilities, instead of
         the best split of each span from the top. For the span splitter only.
     max_exact_edus (int): Documents with more EDUs are parsed from the top all the same.
+    loss_per (str): What the loss of a batch is a mean over: "document", as in the paper, or "edu",
+        so that long and short documents teach at the same rate.
+    exploration (float): In training, let the parser also split the documents by itself, and learn
+        how to go on from its mistakes, with this weight. For the span splitter only.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives a `PendingParse`
         in place of trees, and a callback that takes the loss made from it.
     RAISES (RstError): If the settings contradict each other.
@@ -100,6 +109,8 @@ def build_rst_parser(
         label_smoothing=label_smoothing,
         exact_search=exact_search,
         max_exact_edus=max_exact_edus,
+        loss_per=loss_per,
+        exploration=exploration,
     )
     return Model(
         "rst_parser",
@@ -143,21 +154,27 @@ class PendingParse:
 
     encoded (EncodedEdus): The encoded documents.
     net (RstNet): The net that encoded them.
-    label_smoothing (float): Share of the label targets that is spread over all labels.
+    settings (ParserSettings): What the config says about the loss.
     """
 
     encoded: EncodedEdus
     net: RstNet
-    label_smoothing: float
+    settings: ParserSettings
 
     def losses(self, gold: Sequence[GoldTree]) -> tuple[Tensor, Tensor]:
         """Compare the batch with its gold trees.
 
         gold (Sequence[GoldTree]): The gold tree of each document, over the EDUs of its Doc.
         RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss, means over the
-            documents. The model's callback takes their sum.
+            documents or the EDUs. The model's callback takes their sum.
         """
-        return self.net.loss(self.encoded, gold, label_smoothing=self.label_smoothing)
+        return self.net.loss(
+            self.encoded,
+            gold,
+            label_smoothing=self.settings.label_smoothing,
+            per=self.settings.loss_per,
+            exploration=self.settings.exploration,
+        )
 
 
 def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
@@ -196,7 +213,7 @@ def forward(
         with torch.inference_mode():
             # Without a name for the joined vectors, they are gone before the decoding begins.
             encoded = net.encode(
-                make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
+                make_batch(model, docs, rows_to_read(vectors, model.get_dim("nI"), model))
             )
             trees = net.decode(
                 encoded, exact=settings.exact_search, max_exact=settings.max_exact_edus
@@ -206,27 +223,25 @@ def forward(
     net.set_dropout(model.attrs["dropout_rate"] if settings.dropout is None else settings.dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
     batch = make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
-    batch.tokens.requires_grad_()
+    tokens = batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
         if loss.requires_grad:  # not so where no Doc has EDUs
             loss.backward()
-        d_tokens = batch.tokens.grad
-        if d_tokens is None:
-            d_tokens = torch.zeros_like(batch.tokens)
+        d_tokens = torch.zeros_like(tokens) if tokens.grad is None else tokens.grad
         d_array = cast(Floats2d, torch2xp(d_tokens, ops=model.ops))
         bounds = accumulate(map(len, docs), initial=0)
         return backprop_tok2vec([d_array[start:end] for start, end in pairwise(bounds)])
 
-    return PendingParse(net.encode(batch), net, settings.label_smoothing), backprop
+    return PendingParse(net.encode(batch), net, settings), backprop
 
 
-def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor) -> EduBatch:
+def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor | DiskVectors) -> EduBatch:
     """Tell the net where the EDUs of Docs lie.
 
     model (Model): The parser's model.
     docs (Sequence[Doc]): The Docs, with EDUs.
-    tokens (Tensor): The vectors of all their tokens.
+    tokens (Tensor | DiskVectors): The vectors of all their tokens.
     RETURNS (EduBatch): The batch.
     """
     import torch
@@ -240,12 +255,12 @@ def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor) -> EduBatch:
         for edus, offset in zip(doc_edus, offsets, strict=False)
         for edu in edus
     ]
-    places = torch.tensor(bounds, dtype=torch.long, device=tokens.device).view(-1, 2)
+    places = torch.tensor(bounds, dtype=torch.long, device=_shim(model).device).view(-1, 2)
     features = None
     if _shim(model).settings.edu_features:
         rows = [edu_features(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
         rows.append(np.zeros((0, len(EDU_FEATURES)), dtype=np.float32))
-        features = torch.from_numpy(np.concatenate(rows)).to(tokens.device)
+        features = torch.from_numpy(np.concatenate(rows)).to(_shim(model).device)
     return EduBatch(tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features)
 
 

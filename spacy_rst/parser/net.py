@@ -11,7 +11,7 @@ identifies the document. Only `GoldTree` and `ParsedTree` speak of indices local
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -23,30 +23,40 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 from torch.utils.checkpoint import checkpoint
 
+from ..encoder.disk import DiskVectors
 from ..errors import Errors, RstError
+from ..util import return_freed_memory
 
 # Rows scored at a time: few enough to stay in a CPU's cache, many enough to hide the call costs.
 CANDIDATE_ROWS = 2048
+# From so many EDUs on, memory counts more than the number of calls.
+LONG_DOCUMENT = 4096
+# EDUs whose tokens are read, and splits that are labelled, at a time when nothing is learned.
+EDUS_AT_ONCE = 1024
+SPLITS_AT_ONCE = 2048
 # In training, candidates beyond these are scored in chunks whose hidden layer is not kept, but
 # computed again on the way back.
 TRAINING_ROWS = 100_000
 # Elements of the biaffine product's widest intermediate (8 MB in float32): labels are taken in
 # groups, so that it stays in the cache whatever the length of the documents.
 BIAFFINE_ELEMENTS = 1 << 21
+# Log probabilities that differ by less are equal.
+ROUNDING_ERROR = 1e-5
 
 
 @dataclass
 class EduBatch:
     """The token vectors of some documents, and where their EDUs lie.
 
-    tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
+    tokens (Tensor | DiskVectors): Float (total_tokens, token_width), all documents one after the
+        other.
     edu_starts (Tensor): Long (total_edus,), the first token of each EDU, an offset into `tokens`.
     edu_ends (Tensor): Long (total_edus,), one past the last token of each EDU.
     edu_counts (list[int]): The number of EDUs of each document; 0 and 1 are fine.
     edu_features (Tensor | None): Float (total_edus, n_features), further facts about each EDU.
     """
 
-    tokens: Tensor
+    tokens: Tensor | DiskVectors
     edu_starts: Tensor
     edu_ends: Tensor
     edu_counts: list[int]
@@ -114,8 +124,14 @@ def prefix_sums(vectors: Tensor) -> Tensor:
     """
     dtype = torch.float32 if vectors.device.type == "mps" else torch.float64  # MPS has no doubles
     # Summing along the contiguous axis is several times faster than down the columns.
-    sums = vectors.t().contiguous().cumsum(1, dtype=dtype)
-    return F.pad(sums, (1, 0)).t().contiguous()
+    if torch.is_grad_enabled() or len(vectors) < LONG_DOCUMENT:
+        sums = vectors.t().contiguous().cumsum(1, dtype=dtype)
+        return F.pad(sums, (1, 0)).t().contiguous()
+    sums = vectors.new_zeros(len(vectors) + 1, vectors.shape[1], dtype=dtype)
+    for target, columns in zip(sums[1:].split(32, dim=1), vectors.split(32, dim=1), strict=True):
+        target.copy_(columns.t().contiguous().cumsum(1, dtype=dtype).t())
+    return_freed_memory()
+    return sums
 
 
 def span_means(sums: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
@@ -263,15 +279,17 @@ def _gru_step(inputs: np.ndarray, recurrent: np.ndarray, states: np.ndarray) -> 
 class _SpanTables(NamedTuple):
     """The first layer of the span scorer, applied to the EDUs once per batch.
 
-    left, right, whole: prefix sums of the EDUs through the blocks for the mean of the left part,
-    of the right part and of the whole span; border: row u is the sum of the blocks for the EDUs
-    u and u+1, and the bias.
+    left, right: prefix sums of the EDUs through the blocks for the mean of the left part and of
+    the right part; border: row u is the sum of the blocks for the EDUs u and u+1, and the bias;
+    sums: prefix sums of the EDUs; whole: the block for the mean of the whole span, which is applied
+    to each span when it is split.
     """
 
     left: Tensor
     right: Tensor
-    whole: Tensor
     border: Tensor
+    sums: Tensor
+    whole: Tensor
 
 
 class _Candidates(NamedTuple):
@@ -348,8 +366,41 @@ class SpanSplitter(nn.Module):
             starts, ends = starts[is_open], ends[is_open]
         return torch.cat(found).cpu(), torch.cat(found_log_probs).exp().cpu()
 
+    def own_log_probs(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
+        """Let the net split the documents by itself, and compare with the gold trees where its
+        spans are none of theirs.
+
+        A gold tree says how any span is split best: where the smallest gold span around it is
+        split, for this keeps all gold spans that still can be kept. Of the gold splits within the
+        span it is the one with the longest gold span.
+
+        encoded (EncodedEdus): The encoded documents.
+        gold (Tensor): Long (n_splits, 3), absolute gold splits of all documents.
+        RETURNS (Tensor): Float (n_spans,), the log probabilities of the best splits of spans that
+            are not in the gold trees.
+        """
+        with torch.no_grad():
+            own = self.decode(encoded)[0].to(gold.device)
+        n_edus = len(encoded.edus)
+        keys, gold_keys = (spans[:, 0] * (n_edus + 1) + spans[:, 2] for spans in (own, gold))
+        starts, _, ends = own[~torch.isin(keys, gold_keys)].unbind(1)
+        if not len(starts):
+            return encoded.edus.new_zeros(0)
+        gold_lengths = encoded.edus.new_zeros(n_edus)
+        gold_lengths[gold[:, 1]] = (gold[:, 2] - gold[:, 0]).to(gold_lengths.dtype)
+        candidates = _all_candidates(starts, ends)
+        log_probs = segment_log_softmax(
+            self._scores(self._tables(encoded), starts, ends, candidates),
+            candidates.spans,
+            len(starts),
+        )
+        best = self.pick(gold_lengths[candidates.splits], candidates.spans, candidates.first)
+        return log_probs.index_select(0, best)
+
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
-        """Choose a candidate for each span of a level; of equal ones, the leftmost.
+        """Choose a candidate for each span of a level; of equal ones, the leftmost. What differs
+        by no more than rounding errors counts as equal: they change with the batch, and a text that
+        repeats itself has many such candidates.
 
         log_probs (Tensor): Float (n_candidates,), the candidates of all spans.
         spans (Tensor): Long (n_candidates,), the span of each.
@@ -359,7 +410,8 @@ class SpanSplitter(nn.Module):
         best = log_probs.new_empty(len(first)).scatter_reduce(
             0, spans, log_probs, "amax", include_self=False
         )
-        positions = (log_probs == best.index_select(0, spans)).nonzero().squeeze(1)
+        is_best = log_probs >= best.index_select(0, spans) - ROUNDING_ERROR
+        positions = is_best.nonzero().squeeze(1)
         return torch.full_like(first, len(log_probs)).scatter_reduce(
             0, spans.index_select(0, positions), positions, "amin"
         )
@@ -414,17 +466,15 @@ class SpanSplitter(nn.Module):
         left, right, last, following, whole = self.mix.weight.chunk(5, dim=1)
         border = F.linear(encoded.edus[:-1], last, self.mix.bias)
         border = border + F.linear(encoded.edus[1:], following)
-        left, right, whole = (
-            prefix_sums(F.linear(encoded.edus, block)) for block in (left, right, whole)
-        )
-        return _SpanTables(left, right, whole, border)
+        left, right = (prefix_sums(F.linear(encoded.edus, block)) for block in (left, right))
+        return _SpanTables(left, right, border, encoded.sums, whole)
 
     def _scores(
         self, tables: _SpanTables, starts: Tensor, ends: Tensor, candidates: _Candidates
     ) -> Tensor:
         """The scores of all candidates of some spans, a bounded number at a time."""
         splits, spans, _ = candidates
-        whole = span_means(tables.whole, starts, ends)
+        whole = F.linear(span_means(tables.sums, starts, ends), tables.whole)
         row_starts, row_ends = starts.index_select(0, spans), ends.index_select(0, spans)
         rows = torch.stack([row_starts, splits, row_ends, spans])
         if not torch.is_grad_enabled():
@@ -573,12 +623,11 @@ class RstNet(nn.Module):
         RAISES (RstError): Where widths or numbers do not fit, or an EDU lies outside the tokens.
         """
         self._check_batch(batch)
-        starts, ends, tokens = batch.edu_starts, batch.edu_ends, batch.tokens
-        state = tokens.new_zeros(len(batch.edu_counts), self.combine.out_features)
-        if not len(starts):
-            edus = tokens.new_zeros(0, self.combine.out_features)
+        state = self.combine.bias.new_zeros(len(batch.edu_counts), self.combine.out_features)
+        if not len(batch.edu_starts):
+            edus = state.new_zeros(0, self.combine.out_features)
             return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts)
-        means = self.dropout(_token_means(tokens, starts, ends))
+        means = self.dropout(torch.cat([*map(_token_means, _read_edus(batch))]))
         documents = [i for i, count in enumerate(batch.edu_counts) if count]
         inputs = means.split([batch.edu_counts[i] for i in documents])
         # layer, direction, document, width: only the last layer's states go to the pointer.
@@ -587,25 +636,41 @@ class RstNet(nn.Module):
             0, torch.tensor(documents, device=state.device), torch.cat([last[-2], last[-1]], dim=1)
         )
         context = torch.cat(unpack_sequence(packed))
-        boundaries = tokens.index_select(0, starts), tokens.index_select(0, ends - 1)
-        parts = [self.dropout(torch.cat([context, *boundaries], dim=1))]
-        if batch.edu_features is not None:
-            parts.append(batch.edu_features)
-        edus = self.normalize(self.combine(torch.cat(parts, dim=1)))
+        del means, inputs, packed
+        edus = torch.cat(
+            [self._combine(group, context, batch.edu_features) for group in _read_edus(batch)]
+        )
         return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts)
 
+    def _combine(self, group: _EduGroup, context: Tensor, features: Tensor | None) -> Tensor:
+        first = group.tokens.index_select(0, group.starts)
+        last = group.tokens.index_select(0, group.ends - 1)
+        parts = [self.dropout(torch.cat([context[group.edus], first, last], dim=1))]
+        if features is not None:
+            parts.append(features[group.edus])
+        return self.normalize(self.combine(torch.cat(parts, dim=1)))
+
     def loss(
-        self, encoded: EncodedEdus, gold: Sequence[GoldTree], *, label_smoothing: float = 0.0
+        self,
+        encoded: EncodedEdus,
+        gold: Sequence[GoldTree],
+        *,
+        label_smoothing: float = 0.0,
+        per: str = "document",
+        exploration: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
         """The paper's two losses, with teacher forcing.
 
         Each is a sum of cross entropies over the splits, as in the paper, divided by the number
-        of documents, so that the batch size does not change the step.
+        of documents (or of EDUs), so that the batch size does not change the step.
 
         encoded (EncodedEdus): The encoded documents.
         gold (Sequence[GoldTree]): Their gold trees.
         label_smoothing (float): Share of the label targets that is spread over all labels. Split
             targets are never smoothed.
+        per (str): What the losses are means over, "document" or "edu".
+        exploration (float): Weight in the split loss of spans to which the net comes by its own
+            mistakes, and which the gold trees do not have. For the span splitter only.
         RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss.
         RAISES (RstError): Where a tree does not fit its document.
         """
@@ -614,15 +679,19 @@ class RstNet(nn.Module):
             nothing = encoded.edus.sum() * 0
             return nothing, nothing
         spans, labels = _flat_gold(encoded, gold, len(self.classifier.both))
-        n_documents = len(encoded.edu_counts)
+        divisor = len(encoded.edus) if per == "edu" else len(encoded.edu_counts)
         split_loss = -self.splitter.gold_log_probs(encoded, spans).sum()
+        if exploration and isinstance(self.splitter, SpanSplitter):
+            split_loss = (
+                split_loss - exploration * self.splitter.own_log_probs(encoded, spans).sum()
+            )
         label_loss = F.cross_entropy(
             self.classifier(encoded, spans),
             labels,
             reduction="sum",
             label_smoothing=label_smoothing,
         )
-        return split_loss / n_documents, label_loss / n_documents
+        return split_loss / divisor, label_loss / divisor
 
     @torch.inference_mode()
     def decode(
@@ -646,11 +715,17 @@ class RstNet(nn.Module):
             spans, split_probs = self._decode_exactly(self.splitter, encoded, max_exact)
         else:
             spans, split_probs = self.splitter.decode(encoded)
+        if len(encoded.edus) >= LONG_DOCUMENT:
+            return_freed_memory()
         device = encoded.edus.device
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
         spans, split_probs = spans[order], split_probs[order]
-        probs, labels = self.classifier(encoded, spans.to(device)).softmax(1).max(1)
+        labelled = [
+            self.classifier(encoded, rows).softmax(1).max(1)
+            for rows in spans.to(device).split(SPLITS_AT_ONCE)
+        ]
+        probs, labels = (torch.cat(column) for column in zip(*labelled, strict=True))
         offsets = encoded.offsets
         counts = [max(count - 1, 0) for count in encoded.edu_counts]
         columns = zip(
@@ -681,7 +756,7 @@ class RstNet(nn.Module):
         return torch.cat([spans, greedy_spans[is_long]]), torch.cat([probs, greedy_probs[is_long]])
 
     def _check_batch(self, batch: EduBatch) -> None:
-        if batch.tokens.dim() != 2 or batch.tokens.shape[1] != self.token_width:
+        if len(batch.tokens.shape) != 2 or batch.tokens.shape[1] != self.token_width:
             raise RstError(
                 Errors.R254.format(
                     what="token vectors of width",
@@ -715,13 +790,36 @@ class RstNet(nn.Module):
             )
 
 
-def _token_means(tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+class _EduGroup(NamedTuple):
+    """Neighbouring EDUs: their places in the batch, the tokens around them, and where each EDU
+    begins and ends among these."""
+
+    edus: slice
+    tokens: Tensor
+    starts: Tensor
+    ends: Tensor
+
+
+def _read_edus(batch: EduBatch) -> Iterator[_EduGroup]:
+    """Read the tokens of some EDUs at a time; of all at once where something is learned."""
+    at_once = len(batch.edu_starts) if torch.is_grad_enabled() else EDUS_AT_ONCE
+    for first in range(0, len(batch.edu_starts), at_once):
+        edus = slice(first, first + at_once)
+        starts, ends = batch.edu_starts[edus], batch.edu_ends[edus]
+        low, high = int(starts.min()), int(ends.max())
+        if first:
+            return_freed_memory()
+        tokens = torch.as_tensor(batch.tokens[low:high])
+        yield _EduGroup(edus, tokens, starts - low, ends - low)
+
+
+def _token_means(group: _EduGroup) -> Tensor:
     """The mean token vector of each EDU, without a copy of the tokens."""
-    lengths = ends - starts
+    lengths = group.ends - group.starts
     first = lengths.cumsum(0) - lengths
-    shifts = (starts - first).repeat_interleave(lengths)
-    rows = torch.arange(len(shifts), device=tokens.device) + shifts
-    return F.embedding_bag(rows, tokens, first, mode="mean")
+    shifts = (group.starts - first).repeat_interleave(lengths)
+    rows = torch.arange(len(shifts), device=group.tokens.device) + shifts
+    return F.embedding_bag(rows, group.tokens, first, mode="mean")
 
 
 def _check_gold_sizes(encoded: EncodedEdus, gold: Sequence[GoldTree]) -> None:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
-from ..tree import Split
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..doc import EDUS_KEY, get_tree, set_tree
+from ..errors import Errors, RstError
+from ..parser.features import EDU_FEATURES, edu_features
+from ..tree import RstTree, Split
+
+ENDS_SENTENCE = EDU_FEATURES.index("ends_sentence")
+MAJORITY_LABEL = "majority-label"
+BASELINES = ("right-branching", "left-branching", "sentence-wise", MAJORITY_LABEL)
 
 
 def right_branching(n_edus: int, label: str) -> list[Split]:
@@ -28,7 +39,22 @@ def left_branching(n_edus: int, label: str) -> list[Split]:
     return [Split(0, end - 1, end, label) for end in range(n_edus, 1, -1)]
 
 
-BASELINES = {"right-branching": right_branching, "left-branching": left_branching}
+def sentence_wise(ends_sentence: Sequence[bool], label: str) -> list[Split]:
+    """Branch to the right over the sentences, and within each of them over its EDUs.
+
+    ends_sentence (Sequence[bool]): For each EDU, whether a sentence ends with it. The last one
+        ends its sentence in any case.
+    label (str): The label of every split.
+    RETURNS (list[Split]): The splits, none for a single EDU.
+    """
+    n_edus = len(ends_sentence)
+    ends = [number for number, is_end in enumerate(ends_sentence[:-1], start=1) if is_end]
+    splits = []
+    for start, end in pairwise((0, *ends, n_edus)):
+        if end < n_edus:
+            splits.append(Split(start, end, n_edus, label))
+        splits += [Split(first, first + 1, end, label) for first in range(start, end - 1)]
+    return splits
 
 
 def majority_label(labels: Iterable[str]) -> str | None:
@@ -39,3 +65,58 @@ def majority_label(labels: Iterable[str]) -> str | None:
     """
     counts = Counter(labels)
     return min(counts, key=lambda label: (-counts[label], label), default=None)
+
+
+def gold_labels(docs: Iterable[Doc]) -> list[str]:
+    """List the labels of trees.
+
+    docs (Iterable[Doc]): Docs, with trees or without.
+    RETURNS (list[str]): All labels.
+    """
+    trees = filter(None, map(get_tree, docs))
+    return [split.label for tree in trees for split in tree.splits]
+
+
+def baseline_examples(
+    examples: Sequence[Example], name: str, label: str | None = None
+) -> list[Example]:
+    """Put the trees of a baseline in the place of the predicted ones.
+
+    examples (Sequence[Example]): Documents with gold trees, and the EDUs to build trees over on
+        the predicted Docs.
+    name (str): "right-branching", "left-branching", "sentence-wise" (a sentence ends with the EDU
+        that has its final punctuation), or "majority-label" (the gold tree itself, so that only
+        the labels are guessed).
+    label (str | None): The label of all splits, such as the commonest one of a training corpus. By
+        default the commonest gold label of these documents.
+    RETURNS (list[Example]): New examples over copies of the Docs.
+    """
+    if name not in BASELINES:
+        raise RstError(Errors.R710.format(name=name, known=", ".join(BASELINES)))
+    if label is None:
+        label = majority_label(gold_labels(example.reference for example in examples))
+    trees = []
+    for example in examples:
+        gold = example.reference
+        predicted = (gold if name == MAJORITY_LABEL else example.predicted).copy()
+        tree = None if label is None else _baseline_tree(predicted, name, label)
+        set_tree(predicted, tree)
+        trees.append(Example(predicted, gold))
+    return trees
+
+
+def _baseline_tree(doc: Doc, name: str, label: str) -> RstTree | None:
+    if name == MAJORITY_LABEL:
+        gold = get_tree(doc)
+        if gold is None:
+            return None
+        return RstTree.from_splits([split._replace(label=label) for split in gold.splits])
+    edus = list(doc.spans[EDUS_KEY]) if EDUS_KEY in doc.spans else []
+    if not edus:
+        return None
+    if name == "right-branching":
+        return RstTree.from_splits(right_branching(len(edus), label))
+    if name == "left-branching":
+        return RstTree.from_splits(left_branching(len(edus), label))
+    ends_sentence = edu_features(doc, edus)[:, ENDS_SENTENCE].astype(bool).tolist()
+    return RstTree.from_splits(sentence_wise(ends_sentence, label))

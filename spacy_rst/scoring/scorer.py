@@ -9,7 +9,7 @@ from typing import Any
 from spacy.training import Example
 from spacy.util import registry
 
-from ..doc import LANGUAGE_KEY, get_tree, trimmed_chars
+from ..doc import get_tree, original_language, trimmed_chars
 from ..tree import RstTree
 from .parseval import (
     METRICS,
@@ -21,6 +21,9 @@ from .parseval import (
     micro_scores,
 )
 
+PREFIX = "rst_"
+LANGUAGE_MEAN_PREFIX = f"{PREFIX}lang_mean_"
+
 
 def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
     """Score predicted trees against gold ones. Documents without a gold tree are left out.
@@ -29,20 +32,36 @@ def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
     RETURNS (Dict[str, Any]): `rst_span`, `rst_nuclearity`, `rst_relation`, `rst_full`
         (RST-Parseval, micro), the same with `rst_macro_`, and with `rst_original_` and
         `rst_original_macro_` for original Parseval; `rst_per_lang` with all of them per language
-        where the Docs say theirs. None where no document could be scored.
+        where the Docs say theirs (translated ones the original's), and `rst_lang_mean_span` and so
+        on with their means, in which each language counts alike. None where no document could be
+        scored.
     """
     counts: dict[str, list[SpanCounts]] = defaultdict(list)
     by_language: dict[str, dict[str, list[SpanCounts]]] = defaultdict(lambda: defaultdict(list))
     for example in examples:
         if get_tree(example.reference) is None:
             continue
-        language = example.reference.user_data.get(LANGUAGE_KEY)
+        language = original_language(example.reference)
         for method, counted in count_example(example).items():
             counts[method].append(counted)
             if language is not None:
                 by_language[language][method].append(counted)
     per_language = {name: _summarize(by_language[name]) for name in sorted(by_language)}
-    return {**_summarize(counts), "rst_per_lang": per_language or None}
+    summary = _summarize(counts)
+    means = {
+        language_mean_key(key): _mean(scores[key] for scores in per_language.values())
+        for key in summary
+    }
+    return {**summary, **means, "rst_per_lang": per_language or None}
+
+
+def language_mean_key(key: str) -> str:
+    """Name the mean of a score over the languages.
+
+    key (str): The name of a score, such as `rst_full`.
+    RETURNS (str): The name of its mean, such as `rst_lang_mean_full`.
+    """
+    return LANGUAGE_MEAN_PREFIX + key.removeprefix(PREFIX)
 
 
 def count_example(example: Example) -> dict[str, SpanCounts]:
@@ -75,13 +94,18 @@ def _summarize(counts: dict[str, list[SpanCounts]]) -> dict[str, float | None]:
     averages: tuple[tuple[str, Callable[[Iterable[SpanCounts]], F1Scores | None]], ...]
     averages = (("", micro_scores), ("macro_", macro_scores))
     for method in SPANS_BY_METHOD:
-        prefix = "rst_" if method == "rst" else f"rst_{method}_"
+        prefix = PREFIX if method == "rst" else f"{PREFIX}{method}_"
         for average, summarise in averages:
             scores = summarise(counts[method])
             for metric in METRICS:
                 value = None if scores is None else getattr(scores, metric)
                 summary[f"{prefix}{average}{metric}"] = value
     return summary
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 @registry.scorers("spacy_rst.rst_scorer.v1")

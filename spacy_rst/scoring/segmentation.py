@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from spacy.training import Example
 from spacy.util import registry
 
-from ..doc import LANGUAGE_KEY, edu_places
+from ..doc import edu_places, original_language
 
 Place = tuple[int, int]
 
@@ -75,7 +75,7 @@ def score_edus(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
             continue
         counted = count_edus(gold, edu_places(example.predicted))
         counts.append(counted)
-        language = example.reference.user_data.get(LANGUAGE_KEY)
+        language = original_language(example.reference)
         if language is not None:
             by_language[language].append(counted)
     per_language = {name: edu_scores(by_language[name]) for name in sorted(by_language)}

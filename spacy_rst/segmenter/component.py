@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from spacy.errors import Errors as SpacyErrors
@@ -269,8 +269,8 @@ class EduSegmenter(TolerantPipe):
         self, examples: Iterable[Example], scores: Sequence[Floats1d]
     ) -> tuple[float, list[Floats1d]]:
         """Compare a batch with its gold EDUs: binary cross entropy, summed over the tokens that
-        are not white space, a mean over the documents. (The parser sums over splits in the same
-        way, so that neither drowns the other in a shared encoder.)
+        are not white space, a mean over the documents or the EDUs. (The parser sums over splits in
+        the same way, so that neither drowns the other in a shared encoder.)
 
         examples (Iterable[Example]): The batch.
         scores (Sequence[Floats1d]): What the model's `begin_update` returned for it.
@@ -278,13 +278,16 @@ class EduSegmenter(TolerantPipe):
         """
         examples = list(examples)
         xp = self.model.ops.xp
+        golds = [read_gold_starts(example) for example in examples]
+        divisor = len(examples)
+        if cast(LazyNetShim, self.model.shims[0]).settings.loss_per == "edu":
+            divisor = max(1, sum(gold.n_edus for gold in golds if gold is not None))
         loss, d_scores = 0.0, []
-        for example, log_odds in zip(examples, scores, strict=True):
-            gold = read_gold_starts(example)
+        for example, gold, log_odds in zip(examples, golds, scores, strict=True):
             if gold is None:
                 d_scores.append(xp.zeros_like(log_odds))
                 continue
-            weight = (~read_layout(example.predicted).is_space).astype("f") / len(examples)
+            weight = (~read_layout(example.predicted).is_space).astype("f") / divisor
             starts, weight = xp.asarray(gold.starts, dtype="f"), xp.asarray(weight)
             loss += float((weight * (xp.logaddexp(0, log_odds) - starts * log_odds)).sum())
             d_scores.append(weight * (_sigmoid(log_odds, xp) - starts))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from spacy.tokens import Doc
@@ -17,7 +17,7 @@ from spacy.util import registry
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import Floats1d, Floats2d
 
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors
+from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
 from .boundaries import read_layout
 from .features import TOKEN_FEATURES, token_features
 
@@ -37,6 +37,8 @@ class SegmenterSettings:
     dropout: float | None
     window: int
     margin: int
+    loss_per: str
+    training_window: int
 
 
 @registry.architectures("spacy_rst.EduSegmenter.v1")
@@ -48,6 +50,8 @@ def build_edu_segmenter(
     dropout: float | None = 0.3,
     window: int = 2000,
     margin: int = 200,
+    loss_per: Literal["document", "edu"] = "document",
+    training_window: int = 0,
 ) -> Model[list[Doc], list[Floats1d]]:
     """A BiLSTM that tags the tokens at which EDUs begin.
 
@@ -60,8 +64,12 @@ def build_edu_segmenter(
     dropout (float | None): Dropout rate of the segmenter in training, whatever the rest of the
         pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
     window (int): Tokens that are read at once. A longer Doc is read in overlapping windows, so that
-        its length does not matter to the memory. In training every Doc is read as a whole.
+        its length does not matter to the memory.
     margin (int): Tokens at each side of a window that are only its context.
+    loss_per (str): What the loss of a batch is a mean over, "document" or "edu". Choose the same
+        for a parser that shares the encoder, so that neither drowns the other.
+    training_window (int): In training, cut Docs after every so many tokens, and read the parts side
+        by side, which is several times faster. 0 reads every Doc as a whole.
     RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
         of a start.
     """
@@ -72,6 +80,8 @@ def build_edu_segmenter(
         dropout=dropout,
         window=window,
         margin=margin,
+        loss_per=loss_per,
+        training_window=training_window,
     )
     return Model(
         "edu_segmenter",
@@ -139,7 +149,7 @@ def forward(
         net.eval()
         vectors = tok2vec.predict(docs) if any(lengths) else []
         scores = net.predict(
-            join_vectors(vectors, width, model),
+            rows_to_read(vectors, width, model),
             lengths,
             _features(model, docs),
             window=settings.window,
@@ -150,13 +160,25 @@ def forward(
     net.set_dropout(cast(float, model.attrs.get("dropout_rate", settings.dropout)))
     vectors, backprop_tok2vec = tok2vec(docs, is_train=True)
     tokens = join_vectors(vectors, width, model).requires_grad_()
-    scores = net(tokens, lengths, _features(model, docs))
+    scores = net(tokens, cut_lengths(lengths, settings.training_window), _features(model, docs))
 
     def backprop(d_scores: Sequence[Floats1d]) -> list[Doc]:
         scores.backward(xp2torch(model.ops.xp.concatenate(d_scores), device=shim.device))
         return backprop_tok2vec(_split(model, cast("Tensor", tokens.grad), lengths))
 
     return _split(model, scores.detach(), lengths), backprop
+
+
+def cut_lengths(lengths: Sequence[int], window: int) -> list[int]:
+    """Cut documents into parts that are read side by side.
+
+    lengths (Sequence[int]): The number of tokens of each document.
+    window (int): The most tokens of a part, 0 for no limit.
+    RETURNS (list[int]): The number of tokens of each part.
+    """
+    if not window:
+        return list(lengths)
+    return [min(window, length - start) for length in lengths for start in range(0, length, window)]
 
 
 def _features(model: Model, docs: Sequence[Doc]) -> Tensor | None:

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
+from ..encoder.disk import DiskVectors
 from ..errors import Errors, RstError
+from ..util import return_freed_memory
 
 # Log odds of about one start in eight tokens, as in treebanks: a new net need not learn this first.
 START_BIAS = -2.0
 # Tokens that run through the BiLSTM at once when predicting. More would hardly be faster.
-BATCH_TOKENS = 16_000
+BATCH_TOKENS = 4_000
 
 
 class Window(NamedTuple):
@@ -123,7 +125,7 @@ class EduNet(nn.Module):
     @torch.inference_mode()
     def predict(
         self,
-        tokens: Tensor,
+        tokens: Tensor | DiskVectors,
         lengths: Sequence[int],
         features: Tensor | None = None,
         *,
@@ -132,7 +134,8 @@ class EduNet(nn.Module):
     ) -> Tensor:
         """Score the tokens of documents of any length, in bounded memory. Call `eval()` before.
 
-        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
+        tokens (Tensor | DiskVectors): Float (total_tokens, token_width), all documents one after
+            the other.
         lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
         window (int): Longer documents are read in windows of so many tokens.
@@ -142,12 +145,15 @@ class EduNet(nn.Module):
         """
         check_window(window, margin)
         self._check_sizes(tokens, lengths, features)
-        kept = [tokens.new_zeros(0)]
+        kept = [self.score.bias.new_zeros(0)]
         for batch in _batch_windows(make_windows(lengths, window, margin), BATCH_TOKENS):
             places = [slice(part.start, part.end) for part in batch]
             scores = self._score(
                 [
-                    self._inputs(tokens[place], None if features is None else features[place])
+                    self._inputs(
+                        torch.as_tensor(tokens[place]),
+                        None if features is None else features[place],
+                    )
                     for place in places
                 ]
             )
@@ -158,7 +164,9 @@ class EduNet(nn.Module):
             ]
         return torch.cat(kept)
 
-    def _check_sizes(self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None) -> None:
+    def _check_sizes(
+        self, tokens: Tensor | DiskVectors, lengths: Sequence[int], features: Tensor | None
+    ) -> None:
         expected = (sum(lengths), self.token_width)
         if tuple(tokens.shape) != expected:
             raise RstError(
@@ -201,6 +209,7 @@ def _batch_windows(windows: Iterator[Window], max_tokens: int) -> Iterator[list[
         length = window.end - window.start
         if batch and n_tokens + length > max_tokens:
             yield batch
+            return_freed_memory()
             batch, n_tokens = [], 0
         batch.append(window)
         n_tokens += length

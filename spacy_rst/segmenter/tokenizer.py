@@ -8,11 +8,8 @@ from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.util import compile_infix_regex, registry
 
-# Ideographs, kana, and the punctuation and full-width forms that go with them.
-UNSPACED = (
-    "\u2e80-\u2fdf\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\uff00-\uffef\U00020000-\U0003ffff"
-)
+from ..orthography import UNSPACED
+
 # Voicing marks and variation selectors, which belong to the character before.
 ATTACHED = "\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef"
 # Matches nothing but the place between two characters of which one is unspaced.

@@ -22,6 +22,7 @@ from ..doc import (
     TREE_KEY,
     TREEBANK_KEY,
     doc_from_edus,
+    edu_places,
     set_edus,
     set_tree,
 )
@@ -34,6 +35,7 @@ from .dis import read_dis
 from .disrpt import read_disrpt
 from .document import TreebankDocument
 from .rs3 import read_rs3
+from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
 from .text import is_blanked, is_space_tokenized
 
@@ -136,44 +138,65 @@ def with_classes(tree: RstTree, treebank: str | None = None, source: str | None 
     return RstTree.from_splits(splits, tree.edus, tree.scores)
 
 
-def to_doc(document: TreebankDocument, nlp: Language) -> Doc:
+def to_doc(document: TreebankDocument, nlp: Language, *, raw_text: bool = False) -> Doc:
     """Make a Doc with the EDUs of a treebank's document.
 
     document (TreebankDocument): The document.
     nlp (Language): Its tokenizer is used where the treebank gives no tokens.
+    raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
+        tokenize it as a pipeline for many languages does.
     RETURNS (Doc): The Doc, without the tree.
     """
+    is_spaced_out = is_space_tokenized(document.edus)
     if document.tokens is not None:
-        return _doc_from_tokens(document, nlp)
-    if is_space_tokenized(document.edus):
-        return _doc_from_words(document, nlp)
-    return doc_from_edus(nlp, document.edus, document.paragraph_starts)
+        doc = _doc_from_tokens(document, nlp, guess_spacing=raw_text and is_spaced_out)
+    elif is_spaced_out:
+        doc = _doc_from_words(document, nlp, guess_spacing=raw_text)
+    else:
+        doc = doc_from_edus(nlp, document.edus, document.paragraph_starts)
+    return _tokenize_again(doc) if raw_text else doc
 
 
-def _doc_from_tokens(document: TreebankDocument, nlp: Language) -> Doc:
+def _tokenize_again(doc: Doc) -> Doc:
+    """Make a Doc with the tokens of a pipeline for many languages. Where an EDU would begin inside
+    of a token, the tokens stay as they are."""
+    again = multilingual_pipeline().make_doc(doc.text)
+    edus = [again.char_span(start, end) for start, end in edu_places(doc)]
+    if any(edu is None for edu in edus):
+        return doc
+    set_edus(again, [edu for edu in edus if edu is not None])
+    return again
+
+
+def _doc_from_tokens(document: TreebankDocument, nlp: Language, *, guess_spacing: bool) -> Doc:
     tokens = document.tokens or []
     words = [word for edu in tokens for word in edu.words]
+    spaces = [space for edu in tokens for space in edu.spaces]
     doc = Doc(
         nlp.vocab,
         words=words,
-        spaces=[space for edu in tokens for space in edu.spaces],
+        spaces=guess_spaces(words, nlp.lang or MULTI_LANGUAGE) if guess_spacing else spaces,
         sent_starts=[start for edu in tokens for start in edu.sentence_starts] or None,
     )
     _set_edus_of_lengths(doc, [len(edu.words) for edu in tokens])
     return doc
 
 
-def _doc_from_words(document: TreebankDocument, nlp: Language) -> Doc:
+def _doc_from_words(document: TreebankDocument, nlp: Language, *, guess_spacing: bool) -> Doc:
     words: list[str] = []
     borders: list[tuple[int, int]] = []
     for number, edu in enumerate(document.edus):
         if words and number in document.paragraph_starts:
             words.append(PARAGRAPH_BREAK)
         edu_words = edu.split()
+        if guess_spacing:
+            edu_words = [ESCAPED_BRACKETS.get(word, word) for word in edu_words]
         borders.append((len(words), len(words) + len(edu_words)))
         words += edu_words
     following = [*words[1:], PARAGRAPH_BREAK]
     spaces = [PARAGRAPH_BREAK not in pair for pair in zip(words, following, strict=True)]
+    if guess_spacing:
+        spaces = guess_spaces(words, nlp.lang or MULTI_LANGUAGE)
     doc = Doc(nlp.vocab, words=words, spaces=spaces)
     set_edus(doc, [doc[start:end] for start, end in borders])
     return doc
@@ -200,9 +223,16 @@ def blank_pipeline(lang: str) -> Language:
         raise RstError(Errors.R135.format(lang=lang, error=error)) from error
 
 
+@lru_cache(maxsize=1)
+def multilingual_pipeline() -> Language:
+    """RETURNS (Language): A blank pipeline for many languages, with our tokenizer."""
+    tokenizer = {"@tokenizers": "spacy_rst.Tokenizer.v1"}
+    return spacy.blank(MULTI_LANGUAGE, config={"nlp": {"tokenizer": tokenizer}})
+
+
 def convert_document(
     document: TreebankDocument, *, treebank: str = "", lang: str = MULTI_LANGUAGE,
-    labels: Labels = "coarse",
+    labels: Labels = "coarse", raw_text: bool = False,
 ) -> Doc:  # fmt: skip
     """Make a Doc with its EDUs, tree, language and source.
 
@@ -210,12 +240,13 @@ def convert_document(
     treebank (str): The treebank's name.
     lang (str): The language's code.
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
+    raw_text (bool): Write and tokenize the text as a pipeline would meet it, see `to_doc`.
     RETURNS (Doc): The Doc.
     """
     tree = binarize(document)
     if labels == "coarse":
         tree = with_classes(tree, treebank, document.source)
-    doc = to_doc(document, blank_pipeline(lang))
+    doc = to_doc(document, blank_pipeline(lang), raw_text=raw_text)
     set_tree(doc, tree)
     doc.user_data |= {
         NAME_KEY: document.name,
@@ -238,6 +269,7 @@ class ConversionOptions:
     skip_bad (bool): Report a document that cannot be read and go on, instead of stopping.
     largest_tree (bool): Keep the largest tree of a file that holds several.
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
+    raw_text (bool): Write and tokenize the text as a pipeline would meet it, see `to_doc`.
     """
 
     file_format: Format = "auto"
@@ -247,6 +279,7 @@ class ConversionOptions:
     skip_bad: bool = False
     largest_tree: bool = False
     keep_blanked: bool = False
+    raw_text: bool = False
 
 
 def convert_files(
@@ -301,7 +334,11 @@ def _convert_into(
         report.blanked.append(document.name)
         return
     doc = convert_document(
-        document, treebank=options.treebank, lang=options.lang, labels=options.labels
+        document,
+        treebank=options.treebank,
+        lang=options.lang,
+        labels=options.labels,
+        raw_text=options.raw_text,
     )
     docbins[split].add(doc)
     report.documents += 1

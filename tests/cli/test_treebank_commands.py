@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from spacy.cli._util import app
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
@@ -65,6 +68,30 @@ def test_prepare_writes_one_file_per_treebank_and_split(run, tmp_path):
     assert written == [
         f"{split}/sample.{lang}.spacy" for split in ("dev", "test", "train") for lang in languages
     ]
+
+
+def read_texts(path: Path) -> list[str]:
+    return [doc.text for doc in DocBin().from_disk(path).get_docs(Vocab())]
+
+
+def test_raw_text_guesses_the_spaces(run, tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    text = FERRY.read_text(encoding="utf8")
+    (bank / "harbour_ferry.rs3").write_text(re.sub(r"([.,;?!])(?=\s*<)", r" \1", text), "utf8")
+    (tmp_path / "list.tsv").write_text(
+        f"treebank\tlang\tpath\tsplits\toptions\nsample.en\ten\tbank\t{SAMPLE / 'splits.tsv'}\t\n",
+        encoding="utf8",
+    )
+    run("convert", bank, tmp_path / "plain.spacy", "--lang", "en")
+    run("convert", bank, tmp_path / "raw.spacy", "--lang", "en", "--raw-text")
+    run("convert", SAMPLE / "en" / "harbour_ferry.rs3", tmp_path / "original.spacy", "--lang", "en")
+    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    (plain,), (raw,) = read_texts(tmp_path / "plain.spacy"), read_texts(tmp_path / "raw.spacy")
+    (original,) = read_texts(tmp_path / "original.spacy")
+    assert " ." in plain and plain.split() != original.split()
+    assert raw.split() == original.split()
+    assert read_texts(tmp_path / "corpus" / "dev" / "sample.en.spacy") == [raw]
 
 
 def test_prepare_says_when_nothing_is_there(run, tmp_path):

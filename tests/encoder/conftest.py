@@ -1,3 +1,3 @@
-from tests.tiny_models import tiny_xlmr
+from tests.tiny_models import tiny_pieces, tiny_xlmr
 
-__all__ = ["tiny_xlmr"]
+__all__ = ["tiny_pieces", "tiny_xlmr"]

@@ -11,7 +11,7 @@ import srsly
 import torch
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed, registry
-from thinc.api import Adam, Model, set_dropout_rate
+from thinc.api import Adam, ConfigValidationError, Model, set_dropout_rate
 
 from spacy_rst.doc import doc_from_edus
 from spacy_rst.errors import RstError
@@ -137,6 +137,27 @@ def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
     assert grads and any(np.abs(grad).sum() > 0 for grad in grads)
 
 
+def test_the_loss_is_a_mean_over_documents_or_edus():
+    docs = make_docs()[:2]  # 4 EDUs and 1
+    losses = {}
+    for loss_per in ("document", "edu"):
+        model = initialized(loss_per=loss_per, dropout=0.0)
+        pending, backprop = model.begin_update(docs)
+        found = pending.losses([GOLD, NOTHING])
+        backprop(sum(found))
+        weight = next(iter(model.shims[0].net.parameters()))
+        losses[loss_per] = [loss.item() for loss in found], weight.grad.clone()
+    (per_document, slope), (per_edu, other_slope) = losses["document"], losses["edu"]
+    assert per_edu == pytest.approx([loss * 2 / 5 for loss in per_document], rel=1e-5)
+    torch.testing.assert_close(other_slope, slope * 2 / 5)
+    assert slope.any()
+
+
+def test_another_mean_is_refused():
+    with pytest.raises(ConfigValidationError):
+        make_model(loss_per="split")
+
+
 def test_finish_update_moves_torch_weights_and_clears_gradients():
     model = initialized()
     net = model.shims[0].net
@@ -180,6 +201,8 @@ def test_its_own_dropout_wins_over_that_of_update(dropout, in_update, expected):
 def test_contradictions_are_refused():
     with pytest.raises(RstError, match="R256"):
         make_model(exact_search=True)
+    with pytest.raises(RstError, match="R256"):
+        make_model(exploration=1.0)
     with pytest.raises(RstError, match="R253"):
         initialized(dropout=1.5)
     assert make_model(exact_search=True, splitter="span").shims[0].settings.exact_search

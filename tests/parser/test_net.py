@@ -240,11 +240,12 @@ def test_encoder_is_the_papers(layers):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_loss_is_the_papers(splitter):
+@pytest.mark.parametrize("per, divisor", [("document", 4), ("edu", 6 + 1 + 9 + 2)])
+def test_loss_is_the_papers(splitter, per, divisor):
     net = make_net(splitter)
     counts = [6, 1, 9, 2]
     batch, gold = make_batch(counts), make_gold(counts)
-    split_loss, label_loss = net.loss(net.encode(batch), gold)
+    split_loss, label_loss = net.loss(net.encode(batch), gold, per=per)
     reference = Reference(net)
     expected_split = expected_label = 0.0
     for document, tree in enumerate(gold):
@@ -256,8 +257,8 @@ def test_loss_is_the_papers(splitter):
         ):
             expected_split -= math.log(candidates[split - start - 1])
             expected_label -= math.log(reference.label_probs(edus, start, split, end)[label])
-    assert split_loss.item() == pytest.approx(expected_split / len(counts), rel=1e-5)
-    assert label_loss.item() == pytest.approx(expected_label / len(counts), rel=1e-5)
+    assert split_loss.item() == pytest.approx(expected_split / divisor, rel=1e-5)
+    assert label_loss.item() == pytest.approx(expected_label / divisor, rel=1e-5)
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
@@ -306,6 +307,41 @@ def test_label_smoothing_touches_labels_only():
     log_probs = logits.log_softmax(1)
     expected = 0.7 * plain[1] - 0.3 * log_probs.mean(1).sum()
     torch.testing.assert_close(smooth[1], expected)
+
+
+def test_exploration_teaches_how_to_go_on_from_own_mistakes():
+    counts = [9, 1, 14, 2]
+    net, batch, gold = make_net("span"), make_batch(counts), make_gold(counts)
+    encoded = net.encode(batch)
+    plain, labels = net.loss(encoded, gold)
+    explored, same_labels = net.loss(encoded, gold, exploration=0.5)
+    expected = 0.0
+    offsets = encoded.offsets
+    for offset, tree, own in zip(offsets, gold, net.decode(encoded), strict=True):
+        gold_splits = tree.splits.tolist()
+        gold_spans = {(start, end) for start, _, end in gold_splits}
+        for start, _, end in own.splits.tolist():
+            if (start, end) in gold_spans:
+                continue
+            around = [row for row in gold_splits if row[0] <= start and end <= row[2]]
+            best = min(around, key=lambda row: row[2] - row[0])[1]
+            spans = torch.tensor([[start + offset, best + offset, end + offset]])
+            expected -= net.splitter.gold_log_probs(encoded, spans).item()
+    assert expected > 1  # the net made mistakes
+    torch.testing.assert_close(explored - plain, torch.tensor(0.5 * expected / len(counts)))
+    torch.testing.assert_close(same_labels, labels)
+
+
+def test_exploration_finds_nothing_where_the_net_is_right():
+    net, batch = make_net("span"), make_batch([6, 3])
+    encoded = net.encode(batch)
+    gold = [
+        GoldTree(torch.from_numpy(tree.splits), torch.from_numpy(tree.labels))
+        for tree in net.decode(encoded)
+    ]
+    torch.testing.assert_close(
+        net.loss(encoded, gold, exploration=1.0)[0], net.loss(encoded, gold)[0]
+    )
 
 
 def test_layer_norm_normalises_the_edus():

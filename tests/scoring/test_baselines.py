@@ -1,22 +1,114 @@
 from __future__ import annotations
 
-from spacy_rst.scoring.baselines import BASELINES, left_branching, majority_label, right_branching
+import pytest
+import spacy
+
+from spacy_rst.doc import doc_from_edus, get_tree, set_tree
+from spacy_rst.errors import RstError
+from spacy_rst.scoring.baselines import (
+    BASELINES,
+    baseline_examples,
+    left_branching,
+    majority_label,
+    right_branching,
+    sentence_wise,
+)
+from spacy_rst.scoring.evaluation import make_report
 from spacy_rst.tree import RstTree
+from tests.sample import examples_from, sample_docs
+
+LABEL = "Joint-NN"
 
 
-def test_shapes():
-    assert right_branching(3, "Joint-NN") == [(0, 1, 3, "Joint-NN"), (1, 2, 3, "Joint-NN")]
-    assert left_branching(3, "Joint-NN") == [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Joint-NN")]
-
-
-def test_all_are_trees():
-    for make in BASELINES.values():
-        assert make(1, "Joint-NN") == []
+def test_branching_to_one_side():
+    assert right_branching(3, LABEL) == [(0, 1, 3, LABEL), (1, 2, 3, LABEL)]
+    assert left_branching(3, LABEL) == [(0, 2, 3, LABEL), (0, 1, 2, LABEL)]
+    for make in (right_branching, left_branching):
+        assert make(1, LABEL) == []
         for n_edus in (2, 5, 30):
-            assert len(RstTree.from_splits(make(n_edus, "Joint-NN"))) == n_edus
+            assert len(RstTree.from_splits(make(n_edus, LABEL))) == n_edus
+
+
+def test_sentence_wise():
+    """Sentences 0:3, 3:4 and 4:6."""
+    splits = sentence_wise([False, False, True, True, False, True], LABEL)
+    assert {split[:3] for split in splits} == {
+        (0, 3, 6),
+        (0, 1, 3),
+        (1, 2, 3),
+        (3, 4, 6),
+        (4, 5, 6),
+    }
+    assert len(RstTree.from_splits(splits)) == 6
+
+
+def test_sentence_wise_without_and_with_nothing_but_sentence_ends():
+    for n_edus in (1, 2, 7):
+        expected = right_branching(n_edus, LABEL)
+        assert sentence_wise([False] * n_edus, LABEL) == expected
+        assert sentence_wise([True] * n_edus, LABEL) == expected
 
 
 def test_majority_label():
     assert majority_label(["Joint-NN", "Cause-SN", "Joint-NN"]) == "Joint-NN"
     assert majority_label(["Joint-NN", "Cause-SN"]) == "Cause-SN"
     assert majority_label([]) is None
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return spacy.blank("xx")
+
+
+def test_trees_of_a_document(nlp):
+    gold = doc_from_edus(nlp, ["It rained ,", "and so we stayed .", "We read ,", "it was nice ."])
+    labels = ["Joint-NN", "Cause-SN", "Joint-NN"]
+    places = [(0, 2, 4), (0, 1, 2), (2, 3, 4)]
+    splits = [(*place, label) for place, label in zip(places, labels, strict=True)]
+    set_tree(gold, RstTree.from_splits(splits))
+    examples = examples_from(nlp, [gold])
+    places = {
+        name: [split[:3] for split in get_tree(made.predicted).splits]
+        for name in BASELINES
+        for made in baseline_examples(examples, name)
+    }
+    assert places == {
+        "right-branching": [(0, 1, 4), (1, 2, 4), (2, 3, 4)],
+        "left-branching": [(0, 3, 4), (0, 2, 3), (0, 1, 2)],
+        "sentence-wise": [(0, 2, 4), (0, 1, 2), (2, 3, 4)],
+        "majority-label": [(0, 2, 4), (0, 1, 2), (2, 3, 4)],
+    }
+    for name in BASELINES:
+        (made,) = baseline_examples(examples, name)
+        assert {split.label for split in get_tree(made.predicted).splits} == {"Joint-NN"}
+        (made,) = baseline_examples(examples, name, "Contrast-NN")
+        assert {split.label for split in get_tree(made.predicted).splits} == {"Contrast-NN"}
+        assert [split.label for split in get_tree(made.reference).splits] == labels
+    assert get_tree(examples[0].predicted) is None
+
+
+def test_documents_without_edus_get_no_tree(nlp):
+    (example,) = examples_from(nlp, [nlp.make_doc("")])
+    for name in BASELINES:
+        (made,) = baseline_examples([example], name, LABEL)
+        assert get_tree(made.predicted) is None
+
+
+def test_unknown_baseline():
+    with pytest.raises(RstError, match=r"R710.*'random'.*sentence-wise"):
+        baseline_examples([], "random")
+
+
+def test_report_per_language(nlp):
+    examples = examples_from(nlp, sample_docs(nlp, ["en", "eu"]))
+    report = make_report(examples, baselines=True)["baselines"]
+    assert tuple(report) == BASELINES
+    alone = make_report(examples_from(nlp, sample_docs(nlp, ["eu"])), baselines=True)["baselines"]
+    for name, scores in report.items():
+        assert scores["documents"] == len(examples)
+        assert scores["per_lang"]["eu"] == scores["per_treebank"]["sample.eu"]
+        # A language on its own has its own commonest label.
+        assert scores["per_lang"]["eu"] == alone[name]["per_lang"]["eu"]
+    assert report["majority-label"]["rst_original_span"] == 1
+    sentences, right = report["sentence-wise"], report["right-branching"]
+    assert sentences["rst_original_span"] > right["rst_original_span"]

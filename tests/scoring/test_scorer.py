@@ -38,7 +38,8 @@ def test_worked_example_on_docs():
     assert values(scores, "rst_original_") == [1 / 2, 0, 0, 0]
     assert values(scores, "rst_original_macro_") == [1 / 2, 0, 0, 0]
     assert scores["rst_per_lang"] is None
-    assert len(scores) == 4 * len(PREFIXES) + 1
+    assert scores["rst_lang_mean_full"] is None
+    assert len(scores) == 2 * 4 * len(PREFIXES) + 1
 
 
 def test_micro_macro_and_languages():
@@ -51,6 +52,21 @@ def test_micro_macro_and_languages():
     assert list(scores["rst_per_lang"]) == ["de", "en"]
     assert values(scores["rst_per_lang"]["de"], "rst_original_macro_") == [1, 1, 1, 1]
     assert values(scores["rst_per_lang"]["en"], "rst_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
+
+
+def test_each_language_counts_alike_in_the_mean_over_languages():
+    pair = [(0, 1, 2, "Cause-SN")]
+    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], lang="de"))
+    partly = Example(parsed(PREDICTED), parsed(GOLD, lang="en"))
+    scores = score_trees([right, partly, partly])
+    assert values(scores, "rst_lang_mean_") == [7 / 8, 5 / 8, 5 / 8, 5 / 8]
+    assert values(scores, "rst_lang_mean_original_") == [3 / 4, 1 / 2, 1 / 2, 1 / 2]
+    assert values(scores, "rst_") == [8 / 10, 4 / 10, 4 / 10, 4 / 10]
+
+
+def test_translated_documents_count_for_the_language_they_were_written_in():
+    gold = parsed(GOLD, lang="en", translated_from={"language": "de"})
+    assert list(score_trees([Example(parsed(PREDICTED), gold)])["rst_per_lang"]) == ["de"]
 
 
 def test_predicted_edus_are_compared_by_their_place_in_the_text():

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from thinc.api import Adam
+from thinc.api import Adam, ConfigValidationError, set_dropout_rate
 
 from spacy_rst.doc import doc_from_edus, get_edus, set_edus
 from spacy_rst.errors import RstError
+from spacy_rst.segmenter.model import cut_lengths
 from tests.sample import sample_docs
 from tests.segmenter.pipelines import (
     sample_examples,
@@ -310,6 +311,90 @@ def test_the_pipelines_dropout_counts_where_the_model_has_none_of_its_own():
             segmenter.update(examples[:1], drop=drop)
             found.append(segmenter.model.shims[0].net.dropout.p)
         assert found == rates
+
+
+@pytest.mark.parametrize("loss_per, divisor", [("document", 2), ("edu", 5)])
+def test_the_loss_is_a_mean_over_documents_or_edus(loss_per, divisor):
+    nlp = segmenter_pipeline(loss_per=loss_per)
+    golds = [doc_from_edus(nlp, ["a b", "c"]), doc_from_edus(nlp, ["d", "e", "f g"], [2])]
+    examples = [Example(gold.copy(), gold) for gold in golds]
+    # A document without EDUs teaches nothing, and counts as a document only.
+    log_odds = [
+        np.array([2.0, -1.0, 0.5], dtype="f"),
+        np.array([0.0, 1.0, 3.0, -2.0, 0.3], dtype="f"),
+    ]
+    starts = [[1, 0, 1], [1, 1, None, 1, 0]]
+    loss, gradients = segmenter_of(nlp).get_loss(examples, log_odds)
+    expected = 0.0
+    for scores, gold, gradient in zip(log_odds, starts, gradients, strict=True):
+        for score, start, slope in zip(scores.tolist(), gold, gradient.tolist(), strict=True):
+            if start is None:  # the blank line
+                assert slope == 0
+                continue
+            probability = 1 / (1 + np.exp(-score))
+            expected -= np.log(probability if start else 1 - probability)
+            assert slope == pytest.approx((probability - start) / divisor, rel=1e-5)
+    assert loss == pytest.approx(expected / divisor, rel=1e-5)
+
+
+def test_documents_without_edus_do_not_count_in_a_mean_over_edus():
+    nlp = segmenter_pipeline(loss_per="edu")
+    gold, plain = doc_from_edus(nlp, ["a b", "c"]), nlp.make_doc("d e")
+    examples = [Example(gold.copy(), gold), Example(plain.copy(), plain)]
+    scores = [np.array([2.0, -1.0, 0.5], dtype="f"), np.array([1.0, 1.0], dtype="f")]
+    alone, _ = segmenter_of(nlp).get_loss(examples[:1], scores[:1])
+    together, gradients = segmenter_of(nlp).get_loss(examples, scores)
+    assert together == pytest.approx(alone)
+    assert not gradients[1].any()
+    assert segmenter_of(nlp).get_loss(examples[1:], scores[1:])[0] == 0.0
+
+
+def test_another_mean_is_refused():
+    with pytest.raises(ConfigValidationError):
+        segmenter_pipeline(loss_per="token")
+
+
+@pytest.mark.parametrize(
+    "lengths, window, expected",
+    [
+        ([5, 0, 3], 0, [5, 0, 3]),
+        ([5, 0, 3], 2, [2, 2, 1, 2, 1]),
+        ([4, 4], 4, [4, 4]),
+        ([4, 5], 4, [4, 4, 1]),
+        ([1], 100, [1]),
+        ([], 3, []),
+        ([0], 3, []),
+    ],
+)
+def test_documents_are_cut_for_training(lengths, window, expected):
+    assert cut_lengths(lengths, window) == expected
+
+
+def test_a_training_window_acts_in_training_only(nlp):
+    cut = segmenter_pipeline(training_window=7).from_bytes(nlp.to_bytes())
+    docs = [nlp.make_doc(text) for text in TEXTS]
+    for model in (segmenter_of(nlp).model, segmenter_of(cut).model):
+        set_dropout_rate(model, 0.0)
+    for found, expected in zip(
+        segmenter_of(cut).predict_probs(docs), segmenter_of(nlp).predict_probs(docs), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    whole, _ = segmenter_of(nlp).model.begin_update(docs)
+    parts, backprop = segmenter_of(cut).model.begin_update(docs)
+    assert [len(scores) for scores in parts] == [len(doc) for doc in docs]
+    assert not np.allclose(parts[0], whole[0], atol=1e-3)
+    # A part is read as a document of its own would be, but for what the encoder sees around it.
+    assert not np.allclose(parts[-1], whole[-1], atol=1e-3)
+    np.testing.assert_allclose(parts[2], whole[2], atol=1e-5)
+    backprop([np.ones_like(scores) for scores in parts])
+
+
+def test_learns_with_a_training_window():
+    nlp = segmenter_pipeline(training_window=20, loss_per="edu")
+    examples = sample_examples(nlp, ["eu"])
+    assert min(len(example.reference) for example in examples) > 20
+    train(nlp, examples)
+    assert nlp.evaluate(examples)["edu_f"] > 0.98
 
 
 def test_gold_edus_inside_tokens_are_counted_in_one_warning(fresh):

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -10,16 +13,20 @@ from spacy_rst.treebank.convert import (
     ConversionOptions,
     convert_files,
     find_files,
+    multilingual_pipeline,
     read_file,
     to_doc,
     with_classes,
 )
+from spacy_rst.treebank.document import EduTokens, TreebankDocument
 from spacy_rst.treebank.rs3 import parse_rs3
 from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.text import clean_edu_text, is_blanked, is_space_tokenized
 
 from .rs3_files import group, rs3, segment
 
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
+OUR_PIPELINE = multilingual_pipeline()
 GOOD = rs3(
     segment(9, "Title")
     + segment(1, "It rained,", 3)
@@ -144,6 +151,75 @@ def test_paragraphs_become_blank_lines(text):
     doc = to_doc(parse_rs3(rs3(body + group(3, "multinuc"))), spacy.blank("en"))
     assert doc.text == f"{text}\n\n{text}" or doc.text == f"{text}\n\n{text} "
     assert [edu.text for edu in doc.spans["edus"]] == [text, text]
+
+
+def two_edus(first: str, second: str) -> TreebankDocument:
+    body = segment(1, first, 3, "joint") + segment(2, second, 3, "joint")
+    return parse_rs3(rs3(body + group(3, "multinuc")))
+
+
+@pytest.mark.parametrize(
+    ("lang", "first", "second", "text"),
+    [
+        ("en", "Is n't it , then ?", "It can not be .", "Isn't it, then? It cannot be."),
+        ("zh", "今天 很 好 ，", "虽然 下 着 雨 。", "今天很好，虽然下着雨。"),
+        ("zh", "他 写 了 诗 -LSB- 3 -RSB- ，", "很 好 。", "他写了诗[3]，很好。"),
+    ],
+)  # fmt: skip
+def test_raw_text_is_written_and_tokenized_as_a_pipeline_meets_it(lang, first, second, text):
+    document = two_edus(first, second)
+    doc = to_doc(document, spacy.blank(lang), raw_text=True)
+    assert doc.text == text
+    assert [token.text for token in doc] == [token.text for token in OUR_PIPELINE.make_doc(text)]
+    for edu, written in zip(doc.spans["edus"], document.edus, strict=True):
+        written = written.replace("-LSB-", "[").replace("-RSB-", "]")
+        assert edu.text.replace(" ", "") == written.replace(" ", "")
+
+
+def test_raw_text_of_sample_documents_is_that_of_the_treebank(tmp_path):
+    files = find_files(SAMPLE)
+    plain, raw = tmp_path / "plain.spacy", tmp_path / "raw.spacy"
+    convert_files(files, {None: plain}, ConversionOptions(lang="xx"))
+    convert_files(files, {None: raw}, ConversionOptions(lang="xx", raw_text=True))
+    for doc, expected in zip(read_back(raw), read_back(plain), strict=True):
+        assert doc.text.rstrip() == expected.text.rstrip()
+        assert [edu.text for edu in doc.spans["edus"]] == [
+            edu.text for edu in expected.spans["edus"]
+        ]
+        assert doc._.rst_tree.splits == expected._.rst_tree.splits
+        assert [token.text for token in doc] == [
+            token.text for token in OUR_PIPELINE.make_doc(doc.text)
+        ]
+
+
+def test_raw_text_keeps_paragraphs():
+    doc = to_doc(two_edus("It rained .", "&lt;P&gt;It stopped ."), spacy.blank("en"), raw_text=True)
+    assert doc.text == "It rained.\n\nIt stopped."
+    assert [edu.text for edu in doc.spans["edus"]] == ["It rained.", "It stopped."]
+
+
+def test_tokens_of_the_treebank_stay_where_an_edu_would_begin_inside_of_one():
+    document = two_edus("well , I ca", "n't go .")
+    assert [token.text for token in OUR_PIPELINE.make_doc("can't")] == ["can't"]
+    doc = to_doc(document, spacy.blank("en"), raw_text=True)
+    assert doc.text == "well, I can't go."
+    assert [token.text for token in doc] == " ".join(document.edus).split()
+    assert [edu.text for edu in doc.spans["edus"]] == ["well, I ca", "n't go."]
+
+
+def test_tokens_with_known_spaces_are_tokenized_again():
+    tokens = [
+        EduTokens(["Dr", ".", "No"], [False, True, False], [True, False, False]),
+        EduTokens([",", "yes"], [True, False], [False, False]),
+    ]
+    document = two_edus("Dr. No", ", yes")
+    document = replace(document, edus=["Dr. No", ", yes"], tokens=tokens)
+    doc = to_doc(document, spacy.blank("en"), raw_text=True)
+    assert doc.text == "Dr. No, yes"
+    assert [token.text for token in doc] == [
+        token.text for token in OUR_PIPELINE.make_doc(doc.text)
+    ]
+    assert [edu.text for edu in doc.spans["edus"]] == ["Dr. No", ", yes"]
 
 
 def test_classes_keep_the_shape():

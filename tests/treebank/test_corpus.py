@@ -9,8 +9,10 @@ from spacy.util import registry
 
 from spacy_rst.doc import doc_from_edus, get_tree
 from spacy_rst.errors import RstError
-from spacy_rst.treebank.corpus import Corpus, make_example
+from spacy_rst.translator.edus import translate_docs
+from spacy_rst.treebank.corpus import Corpus, TranslatedCopies, make_example
 from tests.sample import sample_docs, write_corpus
+from tests.translator.engines import ShoutingTranslator
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,7 @@ def test_predicted_docs_have_gold_tokens_and_edus_and_no_tree(folder, nlp):
             (e.start, e.end) for e in gold.spans["edus"]
         ]
         assert get_tree(predicted) is None and get_tree(gold) is not None
+        assert predicted.user_data == {"lang": gold.user_data["lang"]}
 
 
 def test_leaves_edus_out_on_request(folder, nlp):
@@ -150,3 +153,131 @@ def test_refuses_filters_that_leave_nothing(folder, nlp):
 def test_refuses_negative_weights(folder):
     with pytest.raises(RstError, match="R224"):
         Corpus(folder, sampling_weights={"eu": -1.0})
+
+
+# Translated copies
+
+
+@pytest.fixture(scope="module")
+def translated(nlp, tmp_path_factory):
+    """All of the sample in English: the English documents are as they were."""
+    path = tmp_path_factory.mktemp("translated")
+    docs = translate_docs(sample_docs(nlp, ["en", "eu", "de"]), ShoutingTranslator(), target="en")
+    return write_corpus(path / "all.spacy", docs)
+
+
+@pytest.fixture(scope="module")
+def held_out(nlp, tmp_path_factory):
+    """The development documents of the sample."""
+    docs = sample_docs(nlp, ["en", "eu", "de"])
+    dev = [doc for doc in docs if doc.user_data["name"] in DEV]
+    return write_corpus(tmp_path_factory.mktemp("held_out") / "dev.spacy", dev)
+
+
+DEV = ("harbour_ferry", "sagar_konpota", "kraeuterkasten")
+
+
+def read_copies(folder, nlp, translated, held_out, *, warns=True, **settings):
+    augment = TranslatedCopies(translated, held_out, **settings)
+    corpus = Corpus(folder / "en.spacy", augment=augment)
+    if not warns:
+        return list(corpus(nlp))
+    with pytest.warns(UserWarning, match="R642"):
+        return list(corpus(nlp))
+
+
+def test_translated_copies_follow_the_other_documents(folder, nlp, translated, held_out):
+    plain = read(folder / "en.spacy", nlp)
+    augmented = read_copies(folder, nlp, translated, held_out)
+    assert names(augmented[: len(plain)]) == names(plain)
+    copies = augmented[len(plain) :]
+    # 4 documents each, one of them held out. What was English before is no translation.
+    assert Counter(eg.reference.user_data["treebank"] for eg in copies) == {
+        "sample.eu": 3,
+        "sample.de": 3,
+    }
+    for example in copies:
+        assert example.predicted.text.isupper()
+        assert len(get_tree(example.reference)) == len(example.predicted.spans["edus"])
+        assert example.predicted.user_data["lang"] == "en"
+
+
+def test_translations_of_held_out_documents_are_not_read(folder, nlp, translated, held_out):
+    found = {name for _, name in names(read_copies(folder, nlp, translated, held_out))}
+    assert "mauersegler" in found and not found & {"sagar_konpota", "kraeuterkasten"}
+
+
+@pytest.mark.parametrize("own, other", [("byron_RU", "byron"), ("byron", "byron_RU")])
+def test_parallel_treebanks_share_names_but_for_the_language(nlp, tmp_path, own, other):
+    def language(name):
+        return "ru" if name.endswith("RU") else "en"
+
+    parallel, unnamed, *others, dev = [*sample_docs(nlp, ["eu"]), *sample_docs(nlp, ["de"])]
+    parallel.user_data.update(name=own, lang=language(own))
+    dev.user_data.update(name=other, lang=language(other))
+    unnamed.user_data.pop("name")  # cannot be told from one that is held out
+    docs = translate_docs([parallel, unnamed, *others], ShoutingTranslator(), target="fr")
+    copies = write_corpus(tmp_path / "copies.spacy", docs)
+    held_out = write_corpus(tmp_path / "dev.spacy", [dev])
+    with pytest.warns(UserWarning, match=rf"R642. 2 translated .* '{own}'"):
+        found = list(TranslatedCopies(copies, held_out).read(nlp.vocab))
+    assert [doc.user_data["name"] for doc in found] == [doc.user_data["name"] for doc in others]
+
+
+def test_copies_are_filtered_by_the_language_they_come_from(folder, nlp, translated, held_out):
+    copies = read_copies(folder, nlp, translated, held_out, languages="eu,fi")[4:]
+    assert {eg.reference.user_data["treebank"] for eg in copies} == {"sample.eu"}
+
+
+def test_copies_are_filtered_by_size(folder, nlp, translated, held_out):
+    augment = TranslatedCopies(translated, held_out)
+    with pytest.warns(UserWarning, match="R642"):
+        found = read(folder, nlp, languages=["en"], max_edus=16, augment=augment)
+    assert found and all(len(eg.reference.spans["edus"]) <= 16 for eg in found)
+
+
+def test_a_weight_of_copies_is_drawn_by_the_seed_alone(folder, nlp, translated, held_out):
+    def draw(seed, weight):
+        augment = TranslatedCopies([str(translated)], str(held_out), weight=weight)
+        settings = {"sampling_weights": {"en": 0.5}, "seed": seed, "resample": True}
+        corpus = Corpus(folder / "en.spacy", augment=augment, **settings)
+        with pytest.warns(UserWarning, match="R642"):
+            passes = [corpus(nlp) for _ in range(3)]
+            drawn = [[(eg.predicted.text, eg.reference.user_data["treebank"]) for eg in one]
+                     for one in passes]  # fmt: skip
+        own = [[text for text, treebank in one if treebank == "sample.en"] for one in drawn]
+        copies = [[text for text, treebank in one if treebank != "sample.en"] for one in drawn]
+        return own, copies
+
+    own, copies = draw(1, 0.5)
+    assert (own, copies) == draw(1, 0.5)
+    assert copies != draw(2, 0.5)[1]
+    assert len(set(map(len, copies))) > 1 or copies[0] != copies[1]
+    doubled = draw(1, 2)
+    assert doubled[0] == own and [len(texts) for texts in doubled[1]] == [12] * 3
+    assert draw(1, 0)[1] == [[]] * 3
+
+
+def test_copies_can_be_read_from_a_config(folder, nlp, translated, held_out):
+    block = {
+        "@readers": "spacy_rst.TranslatedCopies.v1",
+        "path": str(translated),
+        "held_out": f"{held_out},{held_out.parent}",
+        "languages": ["de"],
+        "weight": 2.0,
+    }
+    config = {"@readers": "spacy_rst.Corpus.v1", "path": str(folder / "en.spacy")}
+    reader = registry.resolve({"corpus": {**config, "augment": block}})["corpus"]
+    with pytest.warns(UserWarning, match="R642"):
+        assert len(list(reader(nlp))) == 4 + 2 * 3
+
+
+def test_refuses_copies_that_cannot_be_used(nlp, translated, held_out):
+    with pytest.raises(RstError, match="R640"):
+        TranslatedCopies(translated, None)
+    with pytest.raises(RstError, match="R224"):
+        TranslatedCopies(translated, held_out, weight=-1)
+    with pytest.raises(RstError, match=r"R641.*\['fi'\]"):
+        list(TranslatedCopies(translated, held_out, languages=["fi"]).read(nlp.vocab))
+    with pytest.raises(RstError, match="R220"):
+        list(TranslatedCopies(None, held_out).read(nlp.vocab))

@@ -1,0 +1,53 @@
+"""`python -m spacy rst bundle`: make a trained pipeline fit to be handed on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+import typer
+from wasabi import msg
+
+from ..errors import Errors, RstError
+from ..pipelines.bundle import bundle_pipeline
+from . import rst_app
+from ._util import clean_errors
+
+
+@rst_app.command("bundle")
+def bundle_cli(
+    source: Annotated[Path, typer.Argument(metavar="PIPELINE", help="A trained pipeline's folder")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the copy shall go")],
+    meta_path: Annotated[
+        Path | None,
+        typer.Option("--meta", help="JSON file with what meta.json shall say: name, version, ..."),
+    ] = None,
+) -> None:
+    """Copy a trained pipeline without what only training needs: the words of the training texts,
+    paths of this computer, losses. It parses as before.
+
+    **Example**
+
+    `python -m spacy rst bundle training/model-best my_pipeline --meta meta.json`
+    """
+    with clean_errors():
+        bundled = bundle_pipeline(source, target, read_meta(meta_path) if meta_path else {})
+        size = sum(file.stat().st_size for file in bundled.rglob("*") if file.is_file())
+        msg.good(f"Wrote {bundled} ({size / 1e6:.1f} MB)")
+
+
+def read_meta(path: Path) -> dict[str, object]:
+    """Read facts about a pipeline.
+
+    path (Path): The JSON file.
+    RETURNS (dict[str, object]): Its content.
+    RAISES (RstError): If it is no JSON object.
+    """
+    try:
+        meta = srsly.json_loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        raise RstError(Errors.R552.format(path=path, error=error)) from error
+    if not isinstance(meta, dict):
+        raise RstError(Errors.R552.format(path=path, error="no object"))
+    return meta

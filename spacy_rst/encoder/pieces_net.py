@@ -1,0 +1,301 @@
+"""A pretrained multilingual encoder over word pieces, in plain torch.
+
+The pretrained part is the convolutional Multilingual Universal Sentence Encoder (Yang et al. 2020):
+a table with a row for each word piece, whose entries stay quantised in memory, and three stacks of
+convolutions over 2, 3 and 5 neighbours. What follows is learned with the pipeline: embeddings of
+hashed facts about each token, which carry the languages that the table does not know, and layers
+that mix both, with the neighbours of each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# The rows that each pretrained convolution takes, and how many of them lie before the one that it
+# computes.
+ROWS_BEFORE = {2: 0, 3: 1, 5: 2}
+# No row depends on others farther away: two convolutions, each with two neighbours at a side.
+PIECES_SEEN = 4
+# Pieces that are convolved at once when nothing is learned: few enough to stay in a CPU's cache.
+PIECES_AT_ONCE = 1024
+
+
+@dataclass
+class PieceBatch:
+    """Some texts as word pieces, and the tokens to which these belong.
+
+    A text is a document, or a part of one with enough pieces and tokens around what is wanted.
+
+    pieces (Tensor): Long (total_pieces,), all texts one after the other.
+    piece_counts (list[int]): The number of pieces of each text.
+    token_counts (list[int]): The number of tokens of each text.
+    pooled (Tensor): Long (n_pairs,), the pieces of the tokens, token by token; numbers count
+        through all texts. A piece may belong to several tokens, and a token may have none.
+    pool_starts (Tensor): Long (total_tokens,), where the pieces of each token begin in `pooled`.
+    """
+
+    pieces: Tensor
+    piece_counts: list[int]
+    token_counts: list[int]
+    pooled: Tensor
+    pool_starts: Tensor
+
+
+class PieceTable(nn.Module):
+    """Rows of bytes that become floats when they are asked for.
+
+    Row i belongs to shard i % n_shards, and is worth low + step * byte of that shard.
+
+    n_pieces (int): Rows.
+    width (int): Entries of a row.
+    n_shards (int): Shards.
+    """
+
+    rows: Tensor
+    low: Tensor
+    step: Tensor
+
+    def __init__(self, n_pieces: int, width: int, n_shards: int) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(n_pieces, width, dtype=torch.uint8))
+        self.register_buffer("low", torch.zeros(n_shards))
+        self.register_buffer("step", torch.ones(n_shards))
+
+    def forward(self, pieces: Tensor) -> Tensor:
+        """RETURNS (Tensor): Float (n, width), the rows of the pieces (long (n,))."""
+        shards = pieces % len(self.low)
+        step, low = self.step[shards].unsqueeze(1), self.low[shards].unsqueeze(1)
+        return self.rows.index_select(0, pieces).float().mul_(step).add_(low)
+
+
+class Convolution(nn.Module):
+    """A stack of two convolutions with residual connections over projected rows.
+
+    table_width (int): Width of the rows.
+    width (int): Width of the projection, and of the result.
+    window (int): Rows that a convolution takes together: 2, 3 or 5.
+    epsilon (float): For the layer normalisation.
+    """
+
+    def __init__(self, table_width: int, width: int, window: int, epsilon: float) -> None:
+        super().__init__()
+        self.window = window
+        self.project = nn.Linear(table_width, width)
+        self.normalize = nn.LayerNorm(width, eps=epsilon)
+        self.first = nn.Linear(window * width, width)
+        self.second = nn.Linear(window * width, width)
+
+    def forward(self, rows: Tensor, places: _Places) -> Tensor:
+        """Convolve.
+
+        rows (Tensor): Float (n, table_width).
+        places (_Places): Where the texts begin and end.
+        RETURNS (Tensor): Float (n, width).
+        """
+        below = self.normalize(self.project(rows))
+        for layer in (self.first, self.second):
+            windows = places.windows(below, self.window, ROWS_BEFORE[self.window])
+            below = below + F.relu(layer(windows))
+        return below
+
+
+class PieceNet(nn.Module):
+    """Makes token vectors from the pieces of texts and from hashed facts about their tokens.
+
+    n_pieces, table_width, n_shards (int): Sizes of the table.
+    convolution_width (int): Width of each of the three stacks of convolutions.
+    epsilon (float): For the pretrained layer normalisations.
+    hash_rows (Sequence[int]): Rows of each table of hashed embeddings.
+    hash_width (int): Width of the hashed embeddings.
+    width (int): Width of the token vectors.
+    depth (int): Layers that mix each token with a neighbour at each side.
+    dropout (float): Dropout rate, see `set_dropout`.
+    train_convolutions (bool): Whether the pretrained convolutions are learned further.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_pieces: int,
+        table_width: int,
+        n_shards: int,
+        convolution_width: int,
+        epsilon: float,
+        hash_rows: Sequence[int],
+        hash_width: int,
+        width: int,
+        depth: int,
+        dropout: float = 0.0,
+        train_convolutions: bool = False,
+    ) -> None:
+        super().__init__()
+        self.train_convolutions = train_convolutions
+        self.table = PieceTable(n_pieces, table_width, n_shards)
+        self.convolutions = nn.ModuleList(
+            Convolution(table_width, convolution_width, window, epsilon) for window in ROWS_BEFORE
+        )
+        pooled_width = table_width + len(ROWS_BEFORE) * convolution_width
+        self.normalize = nn.LayerNorm(pooled_width, eps=epsilon)
+        for module in (self.convolutions, self.normalize):
+            module.requires_grad_(train_convolutions)
+        self.embeddings = nn.ModuleList(_small_embedding(rows, hash_width) for rows in hash_rows)
+        self.mix = nn.Linear(pooled_width + len(hash_rows) * hash_width, width)
+        self.normalize_mix = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(nn.Linear(3 * width, 2 * width) for _ in range(depth))
+        self.normalize_layers = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
+        self.dropout = nn.Dropout(0.0)
+        self.set_dropout(dropout)
+
+    @property
+    def width(self) -> int:
+        """RETURNS (int): Width of the token vectors."""
+        return self.mix.out_features
+
+    def set_dropout(self, rate: float) -> None:
+        """Change the dropout rate of the layers that are learned.
+
+        rate (float): From 0 (none) to less than 1.
+        """
+        self.dropout.p = rate
+
+    def keep_pretrained(self, other: PieceNet) -> None:
+        """Take over the pretrained part of another net of the same sizes.
+
+        other (PieceNet): The other net.
+        """
+        for name in ("table", "convolutions", "normalize"):
+            getattr(self, name).load_state_dict(getattr(other, name).state_dict())
+
+    def forward(self, batch: PieceBatch, hashes: Tensor) -> Tensor:
+        """Make token vectors.
+
+        batch (PieceBatch): The texts.
+        hashes (Tensor): Long (total_tokens, n_tables, n_hashes), rows of the hashed embeddings.
+        RETURNS (Tensor): Float (total_tokens, width).
+        """
+        return self.mix_tokens(self.pool_pieces(batch), hashes, batch.token_counts)
+
+    def pool_pieces(self, batch: PieceBatch) -> Tensor:
+        """The pretrained part: the mean vector of each token's pieces.
+
+        batch (PieceBatch): The texts.
+        RETURNS (Tensor): Float (total_tokens, pooled_width), zeros for tokens without pieces.
+        """
+        learned = self.train_convolutions and torch.is_grad_enabled()
+        with torch.set_grad_enabled(learned):
+            vectors = self._piece_vectors(batch, len(batch.pieces) if learned else PIECES_AT_ONCE)
+            return F.embedding_bag(batch.pooled, vectors, batch.pool_starts, mode="mean")
+
+    def mix_tokens(self, pooled: Tensor, hashes: Tensor, token_counts: Sequence[int]) -> Tensor:
+        """The part that is learned.
+
+        pooled (Tensor): Float (total_tokens, pooled_width), from `pool_pieces`.
+        hashes (Tensor): Long (total_tokens, n_tables, n_hashes), rows of the hashed embeddings.
+        token_counts (Sequence[int]): The number of tokens of each text.
+        RETURNS (Tensor): Float (total_tokens, width).
+        """
+        embedded = [table(hashes[:, number]).sum(1) for number, table in enumerate(self.embeddings)]
+        inputs = self.dropout(torch.cat([pooled, *embedded], dim=1))
+        tokens = self.normalize_mix(F.gelu(self.mix(inputs)))
+        if not len(self.layers):
+            return tokens
+        places = _Places(token_counts, tokens.device)
+        for layer, normalize in zip(self.layers, self.normalize_layers, strict=True):
+            windows = places.windows(self.dropout(tokens), 3, 1)
+            tokens = normalize(tokens + F.glu(layer(windows), dim=1))
+        return tokens
+
+    def _piece_vectors(self, batch: PieceBatch, at_once: int) -> Tensor:
+        n_pieces = len(batch.pieces)
+        if n_pieces <= at_once:
+            return self._convolve(batch.pieces, _Places(batch.piece_counts, batch.pieces.device))
+        text_of_piece = torch.repeat_interleave(
+            torch.arange(len(batch.piece_counts)), torch.tensor(batch.piece_counts)
+        )
+        vectors = []
+        for start in range(0, n_pieces, at_once):
+            # With what it can see at each side, a row gets the same vector as in the whole.
+            first, last = max(start - PIECES_SEEN, 0), start + at_once + PIECES_SEEN
+            counts = text_of_piece[first:last].unique_consecutive(return_counts=True)[1].tolist()
+            part = self._convolve(batch.pieces[first:last], _Places(counts, batch.pieces.device))
+            vectors.append(part[start - first : start - first + at_once])
+        return torch.cat(vectors)
+
+    def _convolve(self, pieces: Tensor, places: _Places) -> Tensor:
+        rows = self.table(pieces)
+        stacks = [convolution(rows, places) for convolution in self.convolutions]
+        return self.normalize(torch.cat([rows, *stacks], dim=1))
+
+
+class _Places:
+    """Places for the rows of several texts, so far apart that no window sees two texts.
+
+    counts (Sequence[int]): The number of rows of each text.
+    device (torch.device): The rows' device.
+    """
+
+    GAP = max(ROWS_BEFORE.values())
+
+    def __init__(self, counts: Sequence[int], device: torch.device) -> None:
+        sizes = torch.tensor(list(counts), dtype=torch.long)
+        total = int(sizes.sum())
+        texts = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+        self.places = (torch.arange(total) + (texts + 1) * self.GAP).to(device)
+        self.n_places = total + (len(sizes) + 1) * self.GAP
+
+    def windows(self, rows: Tensor, window: int, before: int) -> Tensor:
+        """Put each row's neighbours side by side, zeros beyond the ends of a text.
+
+        rows (Tensor): Float (n, width), the rows of all texts.
+        window (int): Rows of a window.
+        before (int): How many of them lie before the row itself.
+        RETURNS (Tensor): Float (n, window * width).
+        """
+        spread = rows.new_zeros(self.n_places, rows.shape[1]).index_copy(0, self.places, rows)
+        first = self.places - before
+        return torch.cat([spread.index_select(0, first + i) for i in range(window)], dim=1)
+
+
+def _small_embedding(rows: int, width: int) -> nn.Embedding:
+    """An embedding whose entries are about as large as those of the pretrained vectors."""
+    embedding = nn.Embedding(rows, width)
+    nn.init.normal_(embedding.weight, std=0.3)
+    return embedding
+
+
+def load_pretrained(net: PieceNet, arrays: Mapping[str, np.ndarray]) -> None:
+    """Copy the pretrained weights into a net.
+
+    net (PieceNet): The net.
+    arrays (Mapping[str, np.ndarray]): The arrays of the weight file.
+    """
+    n_shards = len(net.table.low)
+    for shard in range(n_shards):
+        rows = torch.from_numpy(np.ascontiguousarray(arrays[f"q{shard + 1}"]))
+        net.table.rows[shard::n_shards] = rows[: len(net.table.rows[shard::n_shards])]
+    net.table.low.copy_(torch.from_numpy(arrays["lo"]))
+    net.table.step.copy_(torch.from_numpy(arrays["scale"]))
+    weights = {"normalize.weight": arrays["ln_g"], "normalize.bias": arrays["ln_b"]}
+    for number, window in enumerate(ROWS_BEFORE):
+        stack = f"convolutions.{number}"
+        weights |= {
+            f"{stack}.project.weight": arrays[f"proj{window}"].T,
+            f"{stack}.project.bias": arrays[f"proj_b{window}"],
+            f"{stack}.normalize.weight": arrays[f"ln_g{window}"],
+            f"{stack}.normalize.bias": arrays[f"ln_b{window}"],
+            f"{stack}.first.weight": arrays[f"w1_{window}"].T,
+            f"{stack}.first.bias": arrays[f"b1_{window}"],
+            f"{stack}.second.weight": arrays[f"w2_{window}"].T,
+            f"{stack}.second.bias": arrays[f"b2_{window}"],
+        }
+    state = net.state_dict()
+    with torch.no_grad():
+        for name, array in weights.items():
+            # Half precision is what is saved: rounding now makes a saved net the same net.
+            state[name].copy_(torch.from_numpy(np.ascontiguousarray(array)).half())

@@ -1,0 +1,100 @@
+"""Trained pipelines that come with the package, ready to be used offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from catalogue import Registry
+from spacy.language import Language
+from spacy.util import load_model, registry
+from spacy.vocab import Vocab
+
+from ..errors import Errors, RstError
+from ..util import return_freed_memory
+
+FOLDER = Path(__file__).parent
+DEFAULT_PIPELINE = "xx_rst_sm"
+TRANSFORMERS = "spacy_transformers"
+
+
+class LoadOptions(TypedDict, total=False):
+    """What `spacy.load` takes beside the name.
+
+    vocab (Vocab | bool): A vocabulary to use. True, the default, makes a new one.
+    disable (str | Iterable[str]): Components to load but not to run.
+    enable (str | Iterable[str]): Components to run; all others are disabled.
+    exclude (str | Iterable[str]): Components not to load.
+    config (dict[str, Any]): Overrides of the config, nested or with dots in the keys.
+    """
+
+    vocab: Vocab | bool
+    disable: str | Iterable[str]
+    enable: str | Iterable[str]
+    exclude: str | Iterable[str]
+    config: dict[str, Any]
+
+
+def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
+    """Load a pipeline that comes with the package.
+
+    spaCy imports all installed components when a pipeline is made. Here spacy-transformers is left
+    out, as no bundled pipeline needs it and it costs seconds and 150 MB. Before you add a
+    `transformer` to the pipeline, `import spacy_transformers`.
+
+    name (str): The pipeline's name.
+    **options (Any): As for `spacy.load`: vocab, disable, enable, exclude and config.
+    RETURNS (Language): The pipeline.
+    RAISES (RstError): If there is no such pipeline.
+
+    DOCS: docs/models.md
+    """
+    path = pipeline_path(name)
+    with _without_transformers():
+        nlp = load_model(path, **options)
+    return_freed_memory()
+    return nlp
+
+
+def pipeline_names() -> list[str]:
+    """RETURNS (list[str]): The names of the bundled pipelines."""
+    return sorted(config.parent.name for config in FOLDER.glob("*/config.cfg"))
+
+
+def pipeline_path(name: str = DEFAULT_PIPELINE) -> Path:
+    """Find a bundled pipeline, for instance to name it as a `source` in a config.
+
+    name (str): The pipeline's name.
+    RETURNS (Path): Its folder.
+    RAISES (RstError): If there is no such pipeline.
+    """
+    known = pipeline_names()
+    if name not in known:
+        raise RstError(Errors.R550.format(name=name, known=", ".join(known) or "none"))
+    return FOLDER / name
+
+
+class _LightFactories(Registry):
+    """The components of installed packages, without those of spacy-transformers."""
+
+    def get_entry_points(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): The functions that make components, by name."""
+        return {
+            point.name: point.load()
+            for point in entry_points(group=self.entry_point_namespace)
+            if point.module.partition(".")[0] != TRANSFORMERS
+        }
+
+
+@contextmanager
+def _without_transformers() -> Iterator[None]:
+    """Keep spaCy from importing spacy-transformers within a block."""
+    whole = registry._entry_point_factories
+    registry._entry_point_factories = _LightFactories(whole.namespace, entry_points=True)
+    try:
+        yield
+    finally:
+        registry._entry_point_factories = whole

@@ -1,0 +1,81 @@
+"""Strip a trained pipeline of what only training needs, so that it can be handed on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.util import load_config, load_model
+from thinc.api import Config
+
+from ..errors import Errors, RstError
+
+SCORE_DIGITS = 4
+
+
+def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path:
+    """Copy a trained pipeline without what only training needs, and with facts about it.
+
+    Left out are the words of the training texts, paths in the config, losses, and scores per
+    language. The parses stay the same.
+
+    source (Path): The pipeline's folder.
+    target (Path): The new folder. It is replaced as a whole, if the copy succeeds.
+    meta (Mapping[str, Any]): What `meta.json` shall say: name, version, licence and so on.
+    RETURNS (Path): The new folder.
+    RAISES (RstError): If the target is a folder of something else.
+    """
+    if target.exists() and not (target / "config.cfg").is_file():
+        raise RstError(Errors.R551.format(path=target))
+    # A vocabulary that is not loaded is that of a blank pipeline.
+    nlp = load_model(source, exclude=["vocab"])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        copy = Path(folder) / target.name
+        nlp.to_disk(copy)
+        config_path, meta_path = copy / "config.cfg", copy / "meta.json"
+        without_paths(load_config(config_path)).to_disk(config_path, interpolate=False)
+        written = srsly.read_json(meta_path)
+        scores = short_scores(written.get("performance", {}))
+        srsly.write_json(meta_path, {**written, **meta, "performance": scores})
+        if target.exists():
+            shutil.rmtree(target)
+        copy.rename(target)
+    return target
+
+
+def without_paths(config: Config) -> Config:
+    """Remove the paths of the machine on which a pipeline was trained.
+
+    config (Config): The config, with its variables.
+    RETURNS (Config): A copy in which all paths are null: those of `[paths]`, and absolute ones
+        wherever they are.
+    """
+    copied = config.copy()
+    copied["paths"] = dict.fromkeys(copied.get("paths", {}))
+    sections: list[dict[str, Any]] = [copied]
+    while sections:
+        section = sections.pop()
+        for key, value in section.items():
+            if isinstance(value, dict):
+                sections.append(value)
+            elif isinstance(value, str) and Path(value).is_absolute():
+                section[key] = None
+    return copied
+
+
+def short_scores(performance: Mapping[str, Any]) -> dict[str, float]:
+    """Choose the scores that are worth keeping.
+
+    performance (Mapping[str, Any]): All that training noted down.
+    RETURNS (dict[str, float]): The scores over all languages, rounded.
+    """
+    return {
+        name: round(value, SCORE_DIGITS)
+        for name, value in performance.items()
+        if isinstance(value, float) and not name.endswith("_loss")
+    }

@@ -1,0 +1,139 @@
+"""How a pipeline is scored on converted treebanks, whoever asks: a command or an experiment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from tqdm import tqdm
+
+from ..doc import TREE_KEY, TREEBANK_KEY, original_language
+from ..errors import Errors, RstError
+from ..treebank.corpus import Corpus, copy_language, make_example
+from .baselines import BASELINES, baseline_examples
+from .scorer import LANGUAGE_MEAN_PREFIX, score_trees
+from .segmentation import score_edus
+
+Parse = Callable[[Sequence[Example]], list[Example]]
+PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
+# What a choice of EDUs stands for: the runs to make.
+EDU_SOURCES = {
+    "gold": ("gold",),
+    "predicted": ("predicted",),
+    "both": ("gold", "predicted"),
+}
+
+
+def read_gold(paths: Sequence[Path], vocab: Vocab, **filters: Any) -> list[Doc]:
+    """Read the gold Docs that have a tree.
+
+    paths (Sequence[Path]): Files and folders.
+    vocab (Vocab): The vocabulary.
+    **filters (Any): Settings of the `Corpus` reader, such as `languages`.
+    RETURNS (list[Doc]): The Docs.
+    RAISES (RstError): If there are none.
+    """
+    docs = [doc for path in paths for doc in Corpus(path, **filters).read(vocab)]
+    docs = [doc for doc in docs if doc.user_data.get(TREE_KEY) is not None]
+    if not docs:
+        raise RstError(Errors.R226.format(paths=", ".join(map(str, paths))))
+    return docs
+
+
+def parse_docs(
+    nlp: Language, docs: Iterable[Doc], *, edus: str = "gold", batch_size: int | None = None
+) -> list[Example]:
+    """Parse the texts of gold Docs.
+
+    nlp (Language): The pipeline.
+    docs (Iterable[Doc]): The gold Docs.
+    edus (str): "gold" keeps the gold tokens and EDUs and leaves segmenters out; "predicted" runs
+        the whole pipeline on the text.
+    batch_size (int | None): Documents to buffer.
+    RETURNS (list[Example]): The parsed Docs with their gold ones.
+    """
+    if edus == "gold":
+        examples = [make_example(nlp, doc) for doc in docs]
+        disable = [name for name in nlp.pipe_names if makes_edus(nlp, name)]
+    else:
+        examples = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+        for example in examples:
+            copy_language(example.reference, example.predicted)
+        disable = []
+    inputs = [example.predicted for example in examples]
+    parsed = nlp.pipe(inputs, batch_size=batch_size, disable=disable)
+    parsed = tqdm(parsed, total=len(inputs), desc="Parsing", unit="doc", disable=None)
+    for example, doc in zip(examples, parsed, strict=True):
+        example.predicted = doc
+    return examples
+
+
+def makes_edus(nlp: Language, name: str) -> bool:
+    """Tell whether a component divides Docs into EDUs.
+
+    nlp (Language): The pipeline.
+    name (str): The name of the component in it.
+    RETURNS (bool): Whether it does.
+    """
+    meta = nlp.get_pipe_meta(name)
+    return meta.factory == "edu_segmenter" or "doc.spans" in meta.assigns
+
+
+def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict[str, Any]:
+    """Score parsed documents.
+
+    examples (Sequence[Example]): The documents.
+    baselines (bool): Score the trees of `baselines.BASELINES` over the same EDUs, too, each with
+        the commonest gold label of the documents that are scored together.
+    RETURNS (dict[str, Any]): The number of documents and the scores between 0 and 1: of all
+        documents, per language, per treebank where there are several, and the same for each of the
+        `baselines`.
+    """
+    report: dict[str, Any] = {
+        "documents": len(examples),
+        "scores": _scores(examples),
+        **_scores_of_groups(examples),
+    }
+    if baselines:
+        parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
+        report["baselines"] = {
+            name: {**_scores(parse(examples)), **_scores_of_groups(examples, parse)}
+            for name, parse in parsers.items()
+        }
+    return report
+
+
+def _scores(examples: Sequence[Example]) -> dict[str, Any]:
+    scores = {**score_edus(examples), **score_trees(examples)}
+    flat = {
+        key: value
+        for key, value in scores.items()
+        if key not in PER_LANGUAGE and not key.startswith(LANGUAGE_MEAN_PREFIX)
+    }
+    return {"documents": len(examples), **flat}
+
+
+def _scores_of_groups(
+    examples: Sequence[Example], parse: Parse = list
+) -> dict[str, dict[str, dict[str, Any]]]:
+    groups = {"per_lang": _scores_by(examples, original_language, parse)}
+    per_treebank = _scores_by(examples, lambda doc: doc.user_data.get(TREEBANK_KEY), parse)
+    return {**groups, "per_treebank": per_treebank} if len(per_treebank) > 1 else groups
+
+
+def _scores_by(
+    examples: Sequence[Example], group_of: Callable[[Doc], str | None], parse: Parse
+) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        group = group_of(example.reference)
+        if group is not None:
+            groups[group].append(example)
+    return {group: _scores(parse(groups[group])) for group in sorted(groups)}

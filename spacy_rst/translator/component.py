@@ -1,0 +1,272 @@
+"""The pipeline component `translated_rst_parser`: trees for a language that has no parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model, load_model_from_config, load_model_from_path, minibatch
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from ..doc import get_edus, get_tree, set_edus, set_tree
+from ..errors import Errors, RstError
+from ..parser.component import SCORE_WEIGHTS
+from ..scoring.scorer import score_trees
+from ..tree import RstTree
+from .edus import translate_docs
+from .protocol import EngineUnavailable, Translator
+
+PARSER_FACTORY = "rst_parser"
+PARSER_FOLDER = "parser"
+
+
+@Language.factory(
+    "translated_rst_parser",
+    assigns=["doc._.rst_tree"],
+    requires=["doc.spans"],
+    default_config={
+        "engine": None,
+        "parser": None,
+        "source": None,
+        "target": "en",
+        "scorer": {"@scorers": "spacy_rst.rst_scorer.v1"},
+    },
+    default_score_weights=dict.fromkeys(SCORE_WEIGHTS),
+)
+def make_translated_rst_parser(
+    nlp: Language,
+    name: str,
+    engine: Any,  # for a protocol, spaCy's check of the type would fail
+    parser: str | None,
+    source: str | None,
+    target: str,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> TranslatedRstParser:
+    """Make a `translated_rst_parser` component.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name.
+    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`.
+    parser (str | None): The pipeline that parses the translations: a package's name or a folder.
+        It is loaded when it is first needed, and saved with the component.
+    source (str | None): The language of all Docs. By default the one that a Doc names in its user
+        data, else the pipeline's.
+    target (str): The language to translate into, which is that of the parser.
+    scorer (Callable | None): The scoring method.
+    RETURNS (TranslatedRstParser): The component.
+    """
+    return TranslatedRstParser(engine, parser, name, source=source, target=target, scorer=scorer)
+
+
+class TranslatedRstParser(Pipe):
+    """Builds the discourse tree of each Doc by way of another language: its EDUs are translated,
+    a parser of that language parses the translation, and the tree is put on the Doc.
+
+    DOCS: docs/translated_parser.md
+    """
+
+    def __init__(
+        self,
+        engine: Translator | None,
+        parser: Language | str | Path | None,
+        name: str = "translated_rst_parser",
+        *,
+        source: str | None = None,
+        target: str = "en",
+        scorer: Callable[..., dict[str, Any]] | None = score_trees,
+    ) -> None:
+        """Make the component.
+
+        engine (Translator | None): Translates the EDUs. It can be set later.
+        parser (Language | str | Path | None): The pipeline that parses the translations, or the
+            package or folder to load it from. It can be set later.
+        name (str): The component's name.
+        source (str | None): The language of all Docs. By default each Doc's own.
+        target (str): The language to translate into.
+        scorer (Callable | None): The scoring method.
+        """
+        self.engine = engine
+        self.name = name
+        self.source = source
+        self.target = target
+        self.scorer = scorer
+        self._parser: Language | str | Path | None = None
+        if parser is not None:
+            self.parser = parser
+
+    @property
+    def parser(self) -> Language:
+        """The pipeline that parses the translations; it can be replaced.
+
+        RETURNS (Language): The pipeline, which is loaded where that has not been done yet.
+        RAISES (RstError): If there is none, or it has no `rst_parser`.
+        """
+        if self._parser is None:
+            raise RstError(Errors.R631.format(name=self.name))
+        if not isinstance(self._parser, Language):
+            self._parser = _checked(_load(self._parser))
+        return self._parser
+
+    @parser.setter
+    def parser(self, parser: Language | str | Path) -> None:
+        self._parser = _checked(parser) if isinstance(parser, Language) else parser
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+    ) -> None:
+        """Load the parser, so that a mistake shows at once. There is nothing to learn.
+
+        get_examples (Callable): Not used.
+        nlp (Language | None): Not used.
+        """
+        self.parser  # noqa: B018
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Parse a Doc.
+
+        doc (Doc): The Doc, with EDUs.
+        RETURNS (Doc): The same Doc, with its tree.
+        RAISES (RstError): If its EDUs are missing or wrong, or they cannot be translated.
+        """
+        self.parse([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Process a stream of Docs. All EDUs of a batch go to the engine together.
+
+        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (int): The number of Docs to buffer.
+        YIELDS (Doc): The Docs in order.
+        """
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self.parse(docs)
+            except EngineUnavailable as error:  # the other Docs would fare no better alone
+                self.get_error_handler()(self.name, self, docs, error)
+            except Exception:  # whatever it is, it shows again for the Doc that has it
+                yield from super().pipe(docs)
+            else:
+                yield from docs
+
+    def parse(self, docs: Sequence[Doc]) -> None:
+        """Parse Docs together.
+
+        docs (Sequence[Doc]): The Docs, with EDUs.
+        RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
+        """
+        n_edus = [len(get_edus(doc)) for doc in docs]
+        # A Doc of one EDU has nothing to divide, and needs no translation.
+        divided = [doc for doc, number in zip(docs, n_edus, strict=True) if number > 1]
+        for doc, translated in zip(divided, self._parse_translations(divided), strict=True):
+            tree = get_tree(translated)
+            if tree is None:
+                raise RstError(Errors.R634.format(name=self.name))
+            set_tree(doc, RstTree.from_splits(tree.splits, scores=tree.scores))
+        for doc, number in zip(docs, n_edus, strict=True):
+            if number < 2:
+                set_tree(doc, RstTree.from_splits([]) if number else None)
+
+    def translate(self, docs: Sequence[Doc]) -> list[Doc]:
+        """Translate Docs, without parsing them.
+
+        docs (Sequence[Doc]): The Docs, with EDUs.
+        RETURNS (list[Doc]): Docs with the same EDUs in the parser's language, as the parser gets
+            them.
+        RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
+        """
+        if self.engine is None:
+            raise RstError(Errors.R630.format(name=self.name))
+        nlp = self.parser
+        translated = translate_docs(docs, self.engine, self.source, self.target, nlp=nlp)
+        return [_bare_copy(doc, nlp.vocab) for doc in translated]
+
+    def _parse_translations(self, docs: Sequence[Doc]) -> Iterator[Doc]:
+        if not docs:
+            return iter(())
+        nlp = self.parser
+        metas = ((name, nlp.get_pipe_meta(name)) for name in nlp.pipe_names)
+        segmenters = [name for name, meta in metas if "doc.spans" in meta.assigns]
+        return nlp.pipe(self.translate(docs), disable=segmenters)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Save the parser, so that the component does not need its files any more.
+
+        exclude (Iterable[str]): Names of parts to leave out: "parser".
+        RETURNS (bytes): The parser.
+        """
+        content: dict[str, Any] = {}
+        if self._parser is not None and PARSER_FOLDER not in exclude:
+            content = {
+                "config": self.parser.config.to_bytes(),
+                PARSER_FOLDER: self.parser.to_bytes(),
+            }
+        return srsly.msgpack_dumps(content)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
+        """Load the parser.
+
+        bytes_data (bytes): The output of `to_bytes`.
+        exclude (Iterable[str]): Names of parts to leave out: "parser".
+        RETURNS (TranslatedRstParser): The component itself.
+        """
+        content = srsly.msgpack_loads(bytes_data)
+        if content and PARSER_FOLDER not in exclude:
+            config = Config().from_bytes(content["config"])
+            self.parser = load_model_from_config(config).from_bytes(content[PARSER_FOLDER])
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the parser, so that the component does not need its files any more.
+
+        path (str | Path): The component's folder.
+        exclude (Iterable[str]): Names of parts to leave out: "parser".
+        """
+        if self._parser is not None and PARSER_FOLDER not in exclude:
+            Path(path).mkdir(parents=True, exist_ok=True)
+            self.parser.to_disk(Path(path) / PARSER_FOLDER)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
+        """Load the parser.
+
+        path (str | Path): The component's folder.
+        exclude (Iterable[str]): Names of parts to leave out: "parser".
+        RETURNS (TranslatedRstParser): The component itself.
+        """
+        folder = Path(path) / PARSER_FOLDER
+        if folder.exists() and PARSER_FOLDER not in exclude:
+            self.parser = load_model_from_path(folder)
+        return self
+
+
+def _bare_copy(doc: Doc, vocab: Vocab) -> Doc:
+    """Copy a Doc's words and EDUs alone. Sentence boundaries are not for the parser, which knows
+    them from its own pipeline or has never seen any; and a Doc that was in the parser's language
+    already has the vocabulary and the annotations of the outer pipeline."""
+    words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+    bare = Doc(vocab, words=words, spaces=spaces)
+    set_edus(bare, [bare[edu.start : edu.end] for edu in get_edus(doc)])
+    return bare
+
+
+def _load(parser: str | Path) -> Language:
+    try:
+        return load_model(parser)
+    except (OSError, ValueError, ImportError) as error:
+        raise RstError(Errors.R632.format(parser=parser, error=error)) from error
+
+
+def _checked(parser: Language) -> Language:
+    factories = {parser.get_pipe_meta(name).factory for name in parser.pipe_names}
+    if PARSER_FACTORY not in factories:
+        pipes = ", ".join(parser.pipe_names) or "there are none"
+        raise RstError(Errors.R633.format(parser=parser.meta["name"], pipes=pipes))
+    return parser

@@ -1,0 +1,207 @@
+"""Translate Docs EDU by EDU: number, order and tree of the EDUs stay what they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from ..doc import (
+    BLANKED_KEY,
+    LANGUAGE_KEY,
+    NAME_KEY,
+    SOURCE_KEY,
+    TRANSLATED_FROM_KEY,
+    TREEBANK_KEY,
+    doc_from_edus,
+    get_edus,
+    get_tree,
+    set_tree,
+    trimmed_chars,
+)
+from ..errors import Errors, RstError
+from ..orthography import BLANK_LINE
+from ..tree import RstTree
+from ..treebank.convert import MULTI_LANGUAGE, blank_pipeline
+from .languages import base_code, normal_code
+from .protocol import Translator, engine_version, translate_checked
+
+KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY)
+MAX_RATIO = 5.0
+MAX_EXTRA = 50
+
+
+@dataclass(slots=True)
+class TranslationCounts:
+    """What became of EDUs.
+
+    documents (int): Documents translated.
+    edus (int): Their EDUs.
+    same_language (int): Documents that were in the target language already.
+    empty (int): EDUs that kept their text as their translation was empty.
+    overlong (int): EDUs that kept their text as their translation was too long to be one.
+    """
+
+    documents: int = 0
+    edus: int = 0
+    same_language: int = 0
+    empty: int = 0
+    overlong: int = 0
+
+    def add(self, other: TranslationCounts) -> None:
+        """Add other counts to these.
+
+        other (TranslationCounts): The other counts.
+        """
+        for name in fields(self):
+            total = getattr(self, name.name) + getattr(other, name.name)
+            setattr(self, name.name, total)
+
+
+def translate_docs(
+    docs: Sequence[Doc],
+    engine: Translator,
+    source: str | None = None,
+    target: str = "en",
+    *,
+    nlp: Language | None = None,
+    counts: TranslationCounts | None = None,
+    max_ratio: float = MAX_RATIO,
+    max_extra: int = MAX_EXTRA,
+) -> list[Doc]:
+    """Translate the EDUs of Docs, with one call to the engine for each source language.
+
+    docs (Sequence[Doc]): The Docs with their EDUs. They are not changed.
+    engine (Translator): The engine.
+    source (str | None): The code of their language. None for what each Doc says: its
+        `user_data["lang"]`, or else the language of its vocabulary.
+    target (str): The code of the language to translate to.
+    nlp (Language | None): The pipeline whose tokenizer and vocabulary the new Docs get; by default
+        spaCy's blank one for the target language.
+    counts (TranslationCounts | None): Is added to.
+    max_ratio (float): A translation that is longer than this times the length of its text,
+    max_extra (int): and this many characters, is a failure of the engine: the text is kept.
+    RETURNS (list[Doc]): New Docs with the same EDUs and trees in the target language. Their
+        `user_data["translated_from"]` has language, engine, version, and the texts of the EDUs. A
+        Doc that is in the target language is copied.
+    RAISES (RstError): If the engine fails, or a Doc has no EDUs or no language.
+    """
+    counts = TranslationCounts() if counts is None else counts
+    nlp = target_pipeline(target) if nlp is None else nlp
+    languages = [source_language(doc, source) for doc in docs]
+    texts = [edu_texts(doc) for doc in docs]
+    by_language: dict[str, list[int]] = defaultdict(list)
+    for number, language in enumerate(languages):
+        by_language[language].append(number)
+    results: dict[int, Doc] = {}
+    for language, numbers in by_language.items():
+        counts.documents += len(numbers)
+        counts.edus += sum(len(texts[number]) for number in numbers)
+        if normal_code(language) == normal_code(target):
+            counts.same_language += len(numbers)
+            results.update((number, docs[number].copy()) for number in numbers)
+            continue
+        segments = [text for number in numbers for text in texts[number]]
+        translations = iter(translate_checked(engine, segments, language, target))
+        version = engine_version(engine, language, target) if segments else ""
+        for number in numbers:
+            edus = [
+                _usable(text, next(translations), max_ratio * len(text) + max_extra, counts)
+                for text in texts[number]
+            ]
+            results[number] = _with_edus(docs[number], nlp, edus)
+            results[number].user_data |= {
+                LANGUAGE_KEY: target,
+                TRANSLATED_FROM_KEY: {
+                    "language": language,
+                    "engine": engine.name,
+                    "version": version,
+                    "texts": texts[number],
+                },
+            }
+    return [results[number] for number in range(len(docs))]
+
+
+def source_language(doc: Doc, source: str | None = None) -> str:
+    """Tell the language of a Doc.
+
+    doc (Doc): The Doc.
+    source (str | None): What the user said.
+    RETURNS (str): The code of the language.
+    RAISES (RstError): If nothing tells it.
+    """
+    for code in (source, doc.user_data.get(LANGUAGE_KEY), doc.lang_):
+        if code and code != MULTI_LANGUAGE:
+            return str(code)
+    raise RstError(Errors.R615.format(document=repr(doc.user_data.get(NAME_KEY, doc.text[:40]))))
+
+
+def edu_texts(doc: Doc) -> list[str]:
+    """Get the texts of the EDUs, as they are sent to an engine.
+
+    doc (Doc): The Doc.
+    RETURNS (list[str]): The texts, with single spaces for any white space.
+    RAISES (RstError): If the EDUs do not fit the text.
+    """
+    texts = [" ".join(edu.text.split()) for edu in get_edus(doc)]
+    if "" in texts:
+        raise RstError(Errors.R026.format(number=texts.index("") + 1))
+    return texts
+
+
+def target_pipeline(target: str) -> Language:
+    """Get the tokenizer for translations.
+
+    target (str): The code of a language.
+    RETURNS (Language): spaCy's blank pipeline for it, or for many languages where spaCy has none.
+    """
+    try:
+        return blank_pipeline(base_code(target))
+    except RstError:
+        return blank_pipeline(MULTI_LANGUAGE)
+
+
+def _usable(text: str, translation: str, limit: float, counts: TranslationCounts) -> str:
+    translation = " ".join(translation.split())
+    if not translation:
+        counts.empty += 1
+        return text
+    if len(translation) > limit:
+        counts.overlong += 1
+        return text
+    return translation
+
+
+def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
+    """Make a Doc with other texts for the same EDUs, in the same sentences and paragraphs."""
+    edus = get_edus(doc)
+    translated = doc_from_edus(nlp, texts, _paragraph_starts(doc, edus))
+    if doc.has_annotation("SENT_START"):
+        for token in translated:
+            token.is_sent_start = False
+        for old, new in zip(edus, get_edus(translated), strict=True):
+            new[0].is_sent_start = any(token.is_sent_start for token in _until_first_word(old))
+    tree = get_tree(doc)
+    if tree is not None:
+        set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
+    translated.user_data |= {key: doc.user_data[key] for key in KEPT_KEYS if key in doc.user_data}
+    return translated
+
+
+def _paragraph_starts(doc: Doc, edus: Sequence[Span]) -> set[int]:
+    places = [trimmed_chars(edu) for edu in edus]
+    return {
+        number
+        for number, ((_, end), (start, _)) in enumerate(pairwise(places), start=1)
+        if BLANK_LINE.search(doc.text, end, start)
+    }
+
+
+def _until_first_word(edu: Span) -> Span:
+    """A boundary may be set on the white space in front of a word."""
+    first = next((token.i for token in edu if not token.is_space), edu.start)
+    return edu.doc[edu.start : first + 1]

@@ -1,0 +1,83 @@
+"""What a translation engine is, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..errors import Errors, RstError
+
+
+class Translator(Protocol):
+    """Translates segments. Whatever has these three is an engine.
+
+    name (str): The engine's name.
+    version (str): Identifies its model or data and the options that change its translations: the
+        cache gives out a translation only to the same name and version.
+
+    An engine whose pairs have data of their own may also have `pair_version(source, target)`. Then
+    the cache goes by that, and data for one more pair do not make it forget the others.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
+        """Translate segments, all in one call.
+
+        segments (Sequence[str]): The segments.
+        source (str): The code of their language, e.g. "es".
+        target (str): The code of the language to translate to.
+        RETURNS (list[str]): Their translations, as many and in the same order.
+        RAISES (RstError): If the pair is unknown or the engine fails.
+        """
+        ...
+
+
+class EngineUnavailable(RstError):
+    """Raised when an engine cannot work at all, so that other segments would fail as well."""
+
+
+def translate_checked(
+    engine: Translator, segments: Sequence[str], source: str, target: str
+) -> list[str]:
+    """Translate segments and see to it that each has its translation. Without segments, the engine
+    is not asked.
+
+    engine (Translator): The engine.
+    segments (Sequence[str]): The segments.
+    source (str): The code of their language.
+    target (str): The code of the language to translate to.
+    RETURNS (list[str]): Their translations.
+    RAISES (RstError): If the engine fails, or does not give one string for each segment.
+    """
+    if not segments:
+        return []
+    translations = list(engine.translate(segments, source, target))
+    if len(translations) != len(segments):
+        raise RstError(
+            Errors.R604.format(
+                engine=engine.name, n_segments=len(segments), n_translations=len(translations)
+            )
+        )
+    for segment, translation in zip(segments, translations, strict=True):
+        if not isinstance(translation, str):
+            raise RstError(
+                Errors.R605.format(engine=engine.name, segment=segment, value=translation)
+            )
+    return translations
+
+
+def engine_version(engine: Translator, source: str, target: str) -> str:
+    """Tell what an engine translates a pair with.
+
+    engine (Translator): The engine.
+    source (str): The code of the language to translate from.
+    target (str): The code of the language to translate to.
+    RETURNS (str): What its `pair_version` says, or its `version` where it has none.
+    """
+    pair_version = getattr(engine, "pair_version", None)
+    return engine.version if pair_version is None else pair_version(source, target)

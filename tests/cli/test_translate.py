@@ -1,0 +1,263 @@
+"""`spacy rst translate`, with tables and engines of the tests' own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.util import registry
+from typer.testing import CliRunner
+
+from spacy_rst.cli import rst_app
+from spacy_rst.cli.translate import make_engine
+from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree
+from spacy_rst.errors import Errors, RstError
+from spacy_rst.translator.protocol import EngineUnavailable
+from tests.sample import sample_docs, write_corpus
+from tests.translator.engines import AnsweringTranslator, ShoutingTranslator
+
+ENGINE = "tests.CommandLine.v1"
+OWN_ENGINE = """
+from spacy.util import registry
+
+class Reversing:
+    name, version = "reverse", "1"
+    def translate(self, segments, source, target):
+        return [segment[::-1] for segment in segments]
+
+registry.rst_translators("tests.Reversing.v1", func=Reversing)
+"""
+
+
+@pytest.fixture
+def engine():
+    """The engine that the commands of a test use."""
+    engine = ShoutingTranslator()
+    registry.rst_translators(ENGINE, func=lambda: engine)
+    return engine
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, code=0):
+        result = CliRunner().invoke(rst_app, ["translate", *map(str, arguments)])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return invoke
+
+
+def docs_in(*languages: str) -> list[Doc]:
+    return sample_docs(spacy.blank("xx"), languages)
+
+
+def read(path: str | Path) -> list[Doc]:
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+
+
+def test_a_treebank_is_translated(run, engine, tmp_path):
+    docs = docs_in("es", "eu")
+    write_corpus(tmp_path / "in.spacy", docs)
+    output = run("in.spacy", "below/out.spacy", "--engine", ENGINE, "--cache", "cache.sqlite")
+    n_edus = sum(len(get_edus(doc)) for doc in docs)
+    assert f"Documents: {len(docs)}, EDUs: {n_edus} (0 from the cache" in output
+    translated = read("below/out.spacy")
+    for old, new in zip(docs, translated, strict=True):
+        assert [edu.text for edu in get_edus(new)] == [edu.text.upper() for edu in get_edus(old)]
+        assert get_tree(new).splits == get_tree(old).splits
+        assert new.user_data["lang"] == "en"
+        assert new.user_data["name"] == old.user_data["name"]
+        assert new.user_data[TRANSLATED_FROM_KEY]["language"] == old.user_data["lang"]
+
+
+def test_a_second_run_asks_for_nothing(run, engine, tmp_path):
+    write_corpus(tmp_path / "in.spacy", docs_in("es"))
+    command = ("in.spacy", "out.spacy", "--engine", ENGINE, "--cache", "cache.sqlite")
+    run(*command)
+    first, n_calls = Path("out.spacy").read_bytes(), len(engine.calls)
+    output = run(*command)
+    assert len(engine.calls) == n_calls > 0
+    n_edus = sum(len(get_edus(doc)) for doc in docs_in("es"))
+    assert f"EDUs: {n_edus} ({n_edus} from the cache" in output
+    assert Path("out.spacy").read_bytes() == first
+
+
+def test_folders_keep_their_layout_and_a_run_can_be_resumed(run, engine, tmp_path):
+    for part, language in (("train", "es"), ("dev", "eu")):
+        (tmp_path / "corpus" / part).mkdir(parents=True)
+        write_corpus(tmp_path / "corpus" / part / f"{language}.spacy", docs_in(language))
+    run("corpus", "english", "--engine", ENGINE)
+    files = sorted(path.relative_to("english") for path in Path("english").rglob("*.*"))
+    assert files == [Path("dev/eu.spacy"), Path("train/es.spacy")]
+    Path("english/dev/eu.spacy").unlink()
+    engine.calls.clear()
+    output = run("corpus", "english", "--engine", ENGINE, "--resume")
+    assert {call[1] for call in engine.calls} == {"eu"}
+    assert "1 files skipped" in output
+    assert len(read("english/dev/eu.spacy")) == len(docs_in("eu"))
+
+
+def test_a_table_and_its_gaps(run, tmp_path):
+    docs = docs_in("es")[:2]
+    write_corpus(tmp_path / "in.spacy", docs)
+    rows = [f"es\ten\t{edu.text}\ttranslated\n" for edu in get_edus(docs[1])]
+    header = "source\ttarget\ttext\ttranslation\n"
+    (tmp_path / "table.tsv").write_text(header + "".join(rows), encoding="utf8")
+    output = run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", code=2)
+    assert "in.spacy, " + docs[0].user_data["name"] in output and "R608" in output
+    (translated,) = read("out.spacy")
+    assert translated.user_data["name"] == docs[1].user_data["name"]
+    assert {edu.text for edu in get_edus(translated)} == {"translated"}
+    run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", "--set", "missing=keep")
+    assert len(read("out.spacy")) == 2
+
+
+def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_path):
+    nlp = spacy.blank("xx")
+    unknown = doc_from_edus(nlp, ["¿Qué ?"])
+    without_edus = nlp("Hola .")
+    without_edus.user_data["lang"] = "es"
+    poisoned = doc_from_edus(nlp, ["uno", "poison"])
+    poisoned.user_data |= {"lang": "es", "name": "poisoned"}
+    docs = docs_in("es")
+    docs = [docs[0], unknown, without_edus, poisoned, *docs[1:]]
+    engine.fails_at = "poison"
+    write_corpus(tmp_path / "in.spacy", docs)
+    output = run("in.spacy", "out.spacy", "-e", ENGINE, code=2)
+    for part in ("¿Qué ?: [R615]", "Hola .: [R020]", "poisoned: [R999]", "3 failed"):
+        assert part in output
+    names = [doc.user_data["name"] for doc in read("out.spacy")]
+    assert names == [doc.user_data["name"] for doc in docs_in("es")]
+
+
+def test_the_same_reason_is_reported_once(run, engine, tmp_path):
+    docs = [doc_from_edus(spacy.blank("xx"), ["poison"]) for _ in range(5)]
+    for number, doc in enumerate(docs):
+        doc.user_data |= {"lang": "es", "name": f"doc{number}"}
+    engine.fails_at = "poison"
+    write_corpus(tmp_path / "in.spacy", docs)
+    output = run("in.spacy", "out.spacy", "-e", ENGINE, code=1)
+    assert output.count("R999") == 1
+    assert "doc0, doc1, doc2 and 2 more" in output and "5 failed" in output
+    assert not Path("out.spacy").exists()
+
+
+def test_an_engine_that_cannot_work_stops_the_run(run, tmp_path):
+    write_corpus(tmp_path / "in.spacy", docs_in("es"))
+    for program in ("no-such-program", "/"):
+        output = run(
+            "in.spacy", "out.spacy", "-e", "apertium", "--set", f"program={program}", code=1
+        )
+        assert output.count("R601") == 1
+    assert not Path("out.spacy").exists()
+
+
+def test_a_failure_leaves_the_old_file(run, engine, tmp_path):
+    write_corpus(tmp_path / "in.spacy", docs_in("es"))
+    Path("out.spacy").write_bytes(b"old")
+
+    def unavailable(*_):
+        raise EngineUnavailable(Errors.R601.format(command="x", error="y"))
+
+    engine.translate = unavailable
+    run("in.spacy", "out.spacy", "-e", ENGINE, code=1)
+    assert Path("out.spacy").read_bytes() == b"old"
+    assert sorted(path.name for path in Path().iterdir()) == ["in.spacy", "out.spacy"]
+
+
+def test_empty_and_overlong_translations_are_counted(run, tmp_path):
+    doc = doc_from_edus(spacy.blank("xx"), ["Uno", "Dos", "Tres"])
+    write_corpus(tmp_path / "in.spacy", [doc])
+    answering = AnsweringTranslator("One", " ", "x" * 500)
+    registry.rst_translators("tests.Answering.v1", func=lambda: answering)
+    output = run("in.spacy", "out.spacy", "-e", "tests.Answering.v1", "--source", "es")
+    assert "1 kept as their translation was empty, 1 kept as it was overlong" in output
+    (translated,) = read("out.spacy")
+    assert [edu.text for edu in get_edus(translated)] == ["One", "Dos", "Tres"]
+
+
+def test_files_that_are_no_docbins_are_reported(run, engine, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "bad.spacy").write_bytes(b"nothing")
+    write_corpus(tmp_path / "corpus" / "good.spacy", docs_in("es"))
+    output = run("corpus", "english", "-e", ENGINE, code=2)
+    assert "bad.spacy: [R501]" in output
+    assert [path.name for path in Path("english").iterdir()] == ["good.spacy"]
+
+
+def test_an_engine_from_a_config_or_a_file_of_ones_own(run, tmp_path):
+    write_corpus(tmp_path / "in.spacy", docs_in("es"))
+    (tmp_path / "own.py").write_text(OWN_ENGINE, encoding="utf8")
+    run("in.spacy", "out.spacy", "-e", "tests.Reversing.v1", "--code", "own.py")
+    first = get_edus(docs_in("es")[0])[0].text
+    assert get_edus(read("out.spacy")[0])[0].text == first[::-1]
+    config = '[translator]\n@rst_translators = "tests.Reversing.v1"\n'
+    (tmp_path / "engine.cfg").write_text(config, encoding="utf8")
+    run("in.spacy", "again.spacy", "--engine-config", "engine.cfg")
+    assert Path("again.spacy").read_bytes() == Path("out.spacy").read_bytes()
+
+
+def test_options_come_before_the_config(tmp_path):
+    config = (
+        '[translator]\n@rst_translators = "spacy_rst.ApertiumTranslator.v1"\n'
+        'program = "one"\nchains = true\ntimeout = 5\n'
+    )
+    (tmp_path / "engine.cfg").write_text(config, encoding="utf8")
+    engine = make_engine(None, tmp_path / "engine.cfg", ["program=two", "chains=false"])
+    assert (engine.program, engine.chains, engine.timeout) == ("two", False, 5)
+    models = make_engine("transformers", None, ['models={"es-en": "folder"}'])
+    assert models.model_for("es", "en") == "folder"
+    assert make_engine("transformers", model="m2m").model_for("es", "en") == "m2m"
+
+
+@pytest.mark.parametrize(
+    "name, options, code",
+    [
+        (None, [], "R616"),
+        ("babelfish", [], "R616"),
+        ("apertium", ["chains"], "R618"),
+        ("apertium", ["=1"], "R618"),
+        ("apertium", ["speed=3"], "R617"),
+        ("apertium", ["timeout=soon"], "R617"),
+        ("table", [], "R617"),
+        ("transformers", [], "R614"),
+    ],
+)
+def test_engines_that_cannot_be_made(name, options, code):
+    with pytest.raises(RstError, match=code):
+        make_engine(name, None, options)
+
+
+@pytest.mark.parametrize("content", ["[nothing]\nx = 1\n", "no config", None])
+def test_configs_that_cannot_be_read(tmp_path, content):
+    path = tmp_path / "engine.cfg"
+    if content is not None:
+        path.write_text(content, encoding="utf8")
+    with pytest.raises(RstError, match="R619"):
+        make_engine(None, path)
+
+
+def test_places_that_will_not_do(run, engine, tmp_path):
+    write_corpus(tmp_path / "in.spacy", docs_in("es")[:1])
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "empty").mkdir()
+    write_corpus(tmp_path / "corpus" / "es.spacy", docs_in("es")[:1])
+    for arguments, code in (
+        (("in.spacy", "in.spacy"), "R620"),
+        (("in.spacy", "."), "R620"),
+        (("corpus", "corpus/english"), "R620"),
+        (("corpus", "in.spacy"), "R620"),
+        (("empty", "out"), "R222"),
+        (("missing.spacy", "out"), "R221"),
+    ):
+        assert code in run(*arguments, "-e", ENGINE, code=1)
+    run("in.spacy", "empty", "-e", ENGINE)
+    assert len(read("empty/in.spacy")) == 1
+
+
+def test_wrong_usage_ends_with_1(run):
+    run("in.spacy", code=1)

@@ -1,0 +1,676 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sentencepiece import SentencePieceProcessor
+from spacy.tokens import Doc
+from spacy.util import fix_random_seed, registry
+from thinc.api import Adam, Model
+
+from spacy_rst.encoder import pieces, pieces_net
+from spacy_rst.encoder.pieces import PieceEncoder, hash_tokens
+from spacy_rst.errors import RstError
+from spacy_rst.treebank.convert import multilingual_pipeline
+from tests.parser.pipelines import parser_config
+from tests.segmenter.pipelines import sample_examples, segmenter_config
+from tests.tiny_models import SENTENCES, build_tiny_pieces
+
+WIDTH = 10
+SMALL: dict[str, Any] = {"width": WIDTH, "hash_rows": [40, 20, 30, 20], "hash_width": 4}
+TEXTS = [
+    *SENTENCES,
+    "",
+    " ",
+    "\n\n\t",
+    "x",
+    "👩‍👩‍👧 🎉!",
+    "\u200b",
+    "ﬁnally ½ Ｗｅ sleep… in the garden",
+    "The dog.\n\nThe garden.",
+    "Gartenhund" * 500,
+    " ".join(SENTENCES),
+]
+
+
+def make_model(weights: str, **changes: Any) -> Model:
+    fix_random_seed(0)
+    model = PieceEncoder(weights, **{**SMALL, "dropout": 0.0, **changes})
+    model.initialize()
+    return model
+
+
+@pytest.fixture(scope="module")
+def model(tiny_pieces):
+    """An encoder with two layers that mix neighbours. Do not change it."""
+    return make_model(tiny_pieces, depth=2)
+
+
+@pytest.fixture(scope="module")
+def arrays(tiny_pieces):
+    with np.load(Path(tiny_pieces) / "weights.npz") as file:
+        return {name: file[name] for name in file}
+
+
+@pytest.fixture
+def docs():
+    return [multilingual_pipeline().make_doc(text) for text in TEXTS]
+
+
+def encoder_config(weights: str, **changes: Any) -> dict[str, Any]:
+    architecture = {"@architectures": "spacy_rst.PieceEncoder.v1", "weights": weights}
+    return {**architecture, **SMALL, "dropout": 0.0, **changes}
+
+
+def joint_pipeline(weights: str, **changes: Any):
+    """A segmenter and a parser that listen to one piece encoder."""
+    fix_random_seed(0)
+    nlp = spacy.blank(
+        "xx", config={"nlp": {"tokenizer": {"@tokenizers": "spacy_rst.Tokenizer.v1"}}}
+    )
+    nlp.add_pipe("tok2vec", config={"model": encoder_config(weights, **changes)})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH, "upstream": "*"}
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
+    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter="span"))
+    return nlp
+
+
+def train_step(nlp, examples, optimizer) -> dict[str, float]:
+    losses = nlp.update(examples, sgd=False)
+    for _, component in nlp.pipeline:
+        component.finish_update(optimizer)
+    return losses
+
+
+def net_of(model: Model) -> pieces_net.PieceNet:
+    return model.shims[0].net
+
+
+def state_of(model: Model) -> dict[str, np.ndarray]:
+    return {name: value.clone().numpy() for name, value in net_of(model).state_dict().items()}
+
+
+def changed_weights(before: dict[str, np.ndarray], model: Model) -> set[str]:
+    after = state_of(model)
+    return {name for name in before if not np.array_equal(before[name], after[name])}
+
+
+def assert_same_vectors(found, expected, atol=1e-5):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        assert_allclose(one, other, atol=atol, rtol=0)
+
+
+# The arithmetic once more, a piece and a window at a time.
+
+
+def slow_normalize(row, gain, bias):
+    centred = row - row.mean()
+    return centred / np.sqrt((centred**2).mean() + 1e-12) * gain + bias
+
+
+def slow_row(arrays, piece):
+    shards = len(arrays["lo"])
+    shard = piece % shards
+    quantised = arrays[f"q{shard + 1}"][piece // shards].astype(np.float64)
+    return quantised * arrays["scale"][shard] + arrays["lo"][shard]
+
+
+def slow_window(rows, place, size):
+    before = {2: 0, 3: 1, 5: 2}[size]
+    nothing = np.zeros_like(rows[0])
+    places = range(place - before, place - before + size)
+    return np.concatenate([rows[i] if 0 <= i < len(rows) else nothing for i in places])
+
+
+def slow_vectors(arrays, piece_ids):
+    rows = [slow_row(arrays, piece) for piece in piece_ids]
+    stacks = []
+    for n in (2, 3, 5):
+        layer = [
+            slow_normalize(
+                row @ arrays[f"proj{n}"] + arrays[f"proj_b{n}"],
+                arrays[f"ln_g{n}"],
+                arrays[f"ln_b{n}"],
+            )
+            for row in rows
+        ]
+        for number in (1, 2):
+            weight, bias = arrays[f"w{number}_{n}"], arrays[f"b{number}_{n}"]
+            layer = [
+                np.maximum(slow_window(layer, i, n) @ weight + bias, 0) + layer[i]
+                for i in range(len(layer))
+            ]
+        stacks.append(layer)
+    return [
+        slow_normalize(np.concatenate(parts), arrays["ln_g"], arrays["ln_b"])
+        for parts in zip(rows, *stacks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1024])
+def test_the_pretrained_vectors_are_those_of_the_description(
+    model, arrays, tiny_pieces, docs, at_once, monkeypatch
+):
+    monkeypatch.setattr(pieces_net, "PIECES_AT_ONCE", at_once)
+    processor = SentencePieceProcessor(model_file=str(Path(tiny_pieces) / "sp.model"))
+    short = [doc for doc in docs if doc.text.strip() and len(doc.text) < 100]
+    ranges = [pieces._cut_doc(model.shims[0], doc).between(0, len(doc), 0) for doc in short]
+    with torch.no_grad():
+        found = net_of(model).pool_pieces(pieces.make_batch(ranges, "cpu"))
+    assert found.shape == (sum(map(len, short)), 12 + 3 * 8)
+    start = 0
+    for doc in short:
+        cut = pieces._cut_doc(model.shims[0], doc)
+        # A word of characters that are ignored stands for an unknown piece.
+        assert cut.pieces.tolist() == (processor.EncodeAsIds(doc.text) or [processor.unk_id()])
+        vectors = slow_vectors(arrays, cut.pieces.tolist())
+        for token in range(len(doc)):
+            owned = [
+                vector
+                for vector, first, last in zip(vectors, cut.first, cut.last, strict=True)
+                if first <= token <= last
+            ]
+            expected = np.mean(owned, axis=0) if owned else np.zeros(found.shape[1])
+            assert_allclose(found[start + token], expected, atol=1e-4)
+        start += len(doc)
+
+
+def test_the_learned_layers_mix_vectors_hashes_and_neighbours(model, docs):
+    net = net_of(model)
+    doc = docs[0]
+    hashes = hash_tokens(doc, SMALL["hash_rows"])
+    with torch.no_grad():
+        cut = pieces._cut_doc(model.shims[0], doc).between(0, len(doc), 0)
+        pooled = net.pool_pieces(pieces.make_batch([cut], "cpu"))
+        tokens = []
+        for row, places in zip(pooled, hashes, strict=True):
+            embedded = [
+                table.weight[place[0]] + table.weight[place[1]]
+                for table, place in zip(net.embeddings, places, strict=True)
+            ]
+            tokens.append(
+                net.normalize_mix(torch.nn.functional.gelu(net.mix(torch.cat([row, *embedded]))))
+            )
+        for layer, normalize in zip(net.layers, net.normalize_layers, strict=True):
+            nothing = torch.zeros(WIDTH)
+            padded = [nothing, *tokens, nothing]
+            mixed = []
+            for i, token in enumerate(tokens):
+                values, gates = layer(torch.cat(padded[i : i + 3])).split(WIDTH)
+                mixed.append(normalize(token + values * gates.sigmoid()))
+            tokens = mixed
+    assert_allclose(model.predict([doc])[0], torch.stack(tokens), atol=1e-5)
+
+
+def test_vectors_do_not_depend_on_the_batch(model, docs):
+    together = model.predict(docs)
+    assert [vectors.shape for vectors in together] == [(len(doc), WIDTH) for doc in docs]
+    assert_same_vectors([model.predict([doc])[0] for doc in docs], together)
+    for size in (2, 3, 7):
+        grouped = []
+        for start in range(0, len(docs), size):
+            grouped += model.predict(docs[start : start + size])
+        assert_same_vectors(grouped, together)
+    assert_same_vectors(model.predict(docs[::-1])[::-1], together)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize("chunk", [1, 2, 5, 33])
+def test_vectors_do_not_depend_on_chunks(tiny_pieces, docs, depth, chunk):
+    whole = make_model(tiny_pieces, depth=depth).predict(docs)
+    assert_same_vectors(make_model(tiny_pieces, depth=depth, chunk=chunk).predict(docs), whole)
+
+
+def test_vectors_do_not_depend_on_the_size_of_groups(model, docs, monkeypatch):
+    expected = model.predict(docs)
+    for n_tokens in (1, 10, 50):
+        monkeypatch.setattr(pieces, "GROUP_TOKENS", n_tokens)
+        assert_same_vectors(model.predict(docs), expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=4))
+def test_any_text_has_vectors(model, texts):
+    docs = [multilingual_pipeline().make_doc(text) for text in texts]
+    vectors = model.predict(docs)
+    assert [len(rows) for rows in vectors] == [len(doc) for doc in docs]
+    assert all(np.isfinite(rows).all() for rows in vectors)
+    assert_same_vectors([model.predict([doc])[0] for doc in docs], vectors)
+
+
+def test_training_reads_what_prediction_reads(tiny_pieces, docs):
+    for changes in ({}, {"train_convolutions": True}, {"cached_tokens": 10_000}):
+        model = make_model(tiny_pieces, chunk=7, **changes)
+        assert_same_vectors(model.begin_update(docs)[0], model.predict(docs))
+
+
+def test_context_counts(model):
+    nlp = multilingual_pipeline()
+    first, second = nlp.make_doc("the dog sleeps"), nlp.make_doc("a dog sleeps")
+    assert not np.allclose(model.predict([first])[0][1], model.predict([second])[0][1], atol=1e-3)
+
+
+def test_chinese_in_character_tokens_knows_the_words_around(model):
+    doc = multilingual_pipeline().make_doc(SENTENCES[6])
+    assert len(doc) == len(doc.text)
+    (vectors,) = model.predict([doc])
+    alone = Doc(doc.vocab, words=[doc[3].text])
+    assert not np.allclose(vectors[3], model.predict([alone])[0][0], atol=1e-3)
+
+
+def test_hashes_are_those_of_norm_prefix_suffix_and_shape():
+    rows = [1000, 1000, 1000, 1000]
+    doc = multilingual_pipeline().make_doc("Garden garden warden garage hidden")
+    hashes = hash_tokens(doc, rows)
+    assert hashes.shape == (5, 4, 2) and hashes.dtype == np.int64
+    upper, lower, warden, garage, hidden = hashes
+    assert_array_equal(upper[[0, 2]], lower[[0, 2]])  # norm and suffix
+    assert (upper[[1, 3]] != lower[[1, 3]]).any(axis=1).all()  # prefix and shape
+    assert_array_equal(lower[[1, 3]], garage[[1, 3]])
+    assert_array_equal(warden[[2, 3]], hidden[[2, 3]])
+    assert (lower[0] != warden[0]).any()
+    assert (hash_tokens(doc, [3, 1, 2, 5]) < np.array([3, 1, 2, 5])[:, None]).all()
+    assert hash_tokens(doc[:0].as_doc(), rows).shape == (0, 4, 2)
+
+
+# Training
+
+
+def train_once(model: Model, docs: list[Doc]) -> None:
+    vectors, backprop = model.begin_update(docs)
+    rng = np.random.default_rng(0)
+    backprop([rng.normal(size=rows.shape).astype("f") for rows in vectors])
+    model.finish_update(Adam(0.01))
+
+
+@pytest.mark.parametrize("train_convolutions", [False, True])
+def test_what_is_learned(tiny_pieces, docs, train_convolutions):
+    model = make_model(tiny_pieces, depth=2, train_convolutions=train_convolutions)
+    before = state_of(model)
+    train_once(model, docs)
+    pretrained = {
+        name for name in before if name.startswith(("table.", "convolutions.", "normalize."))
+    }
+    learned = set(before) - pretrained
+    assert {name.split(".")[0] for name in learned} == {
+        "embeddings", "mix", "normalize_mix", "layers", "normalize_layers"
+    }  # fmt: skip
+    if train_convolutions:
+        learned |= {name for name in pretrained if not name.startswith("table.")}
+    assert changed_weights(before, model) == learned
+
+
+def test_gradients_reach_the_rows_of_the_hashes(tiny_pieces):
+    model = make_model(tiny_pieces)
+    doc = multilingual_pipeline().make_doc("the dog sleeps")
+    vectors, backprop = model.begin_update([doc])
+    backprop([np.random.default_rng(0).normal(size=vectors[0].shape).astype("f")])
+    hashes = hash_tokens(doc, SMALL["hash_rows"])
+    for number, table in enumerate(net_of(model).embeddings):
+        rows = set(torch.nonzero(table.weight.grad.abs().sum(1)).flatten().tolist())
+        assert rows == set(hashes[:, number].flatten().tolist())
+
+
+def test_the_gradient_is_that_of_the_vectors(tiny_pieces):
+    model = make_model(tiny_pieces, train_convolutions=True)
+    docs = [multilingual_pipeline().make_doc(text) for text in SENTENCES[:2]]
+    weight = net_of(model).convolutions[1].first.bias
+    direction = [
+        np.random.default_rng(i).normal(size=(len(doc), WIDTH)) for i, doc in enumerate(docs)
+    ]
+
+    def value() -> float:
+        vectors = model.begin_update(docs)[0]
+        return sum(
+            float((one * other).sum()) for one, other in zip(vectors, direction, strict=True)
+        )
+
+    _, backprop = model.begin_update(docs)
+    backprop([rows.astype("f") for rows in direction])
+    step = 1e-2
+    for entry in range(3):
+        with torch.no_grad():
+            weight[entry] += step
+            above = value()
+            weight[entry] -= 2 * step
+            below = value()
+            weight[entry] += step
+        assert weight.grad[entry].item() == pytest.approx(
+            (above - below) / (2 * step), rel=0.05, abs=0.02
+        )
+
+
+def test_dropout_acts_in_training_only(tiny_pieces, docs):
+    model = make_model(tiny_pieces, dropout=0.5)
+    assert_same_vectors(model.predict(docs), model.predict(docs), atol=0)
+    first, second = (model.begin_update(docs[:1])[0][0] for _ in range(2))
+    assert not np.allclose(first, second)
+
+
+@pytest.mark.parametrize("texts", [[""], [" ", "\n\n"], ["", "dog", ""]])
+def test_docs_without_words_can_be_learned_from(tiny_pieces, texts):
+    model = make_model(tiny_pieces, train_convolutions=True)
+    docs = [multilingual_pipeline().make_doc(text) for text in texts]
+    train_once(model, docs)
+    assert_same_vectors(model.begin_update(docs)[0], model.predict(docs))
+
+
+# The cache
+
+
+def count_computed(model: Model, monkeypatch) -> list[int]:
+    """Keep the numbers of tokens whose pretrained vectors are computed from now on."""
+    computed: list[int] = []
+    net = net_of(model)
+    pool = net.pool_pieces
+
+    def count(batch):
+        computed.append(sum(batch.token_counts))
+        return pool(batch)
+
+    monkeypatch.setattr(net, "pool_pieces", count)
+    return computed
+
+
+def test_the_cache_gives_the_same_vectors(tiny_pieces, docs, monkeypatch):
+    plain, cached = make_model(tiny_pieces), make_model(tiny_pieces, cached_tokens=100_000)
+    computed = count_computed(cached, monkeypatch)
+    expected = plain.begin_update(docs)[0]
+    assert_same_vectors(cached.begin_update(docs)[0], expected, atol=1e-6)
+    assert_same_vectors(cached.begin_update(docs)[0], expected, atol=0.01)
+    assert_same_vectors(cached.begin_update(docs[::-1])[0][::-1], expected, atol=0.01)
+    assert sum(computed) == sum(map(len, docs))
+    assert all(kept.dtype == torch.float16 for kept in cached.shims[0].cache._vectors.values())
+
+
+def test_the_cache_has_a_limit(tiny_pieces, monkeypatch):
+    docs = [
+        multilingual_pipeline().make_doc(text) for text in ("dog " * 6, "a b", "the dog " * 3, "c")
+    ]
+    assert [len(doc) for doc in docs] == [6, 2, 6, 1]
+    model = make_model(tiny_pieces, cached_tokens=9)
+    computed = count_computed(model, monkeypatch)
+    cache = model.shims[0].cache
+    expected = make_model(tiny_pieces).begin_update(docs)[0]
+    for _ in range(3):
+        assert_same_vectors(model.begin_update(docs)[0], expected, atol=0.01)
+    assert computed == [15, 6, 6]
+    assert cache.room == 0 and sum(map(len, cache._vectors.values())) == 9
+
+
+def test_the_cache_tells_tokens_of_one_text_apart(tiny_pieces):
+    vocab = multilingual_pipeline().vocab
+    docs = [
+        Doc(vocab, words=words, spaces=[False] * 2)
+        for words in (["the", "dog"], ["th", "edog"], ["thed", "og"])
+    ]
+    expected = make_model(tiny_pieces).begin_update(docs)[0]
+    model = make_model(tiny_pieces, cached_tokens=100)
+    for _ in range(2):
+        found = [model.begin_update([doc])[0][0] for doc in docs]
+        assert_same_vectors(found, expected, atol=0.01)
+    assert not np.allclose(expected[0], expected[1], atol=0.1)
+
+
+def test_learned_convolutions_are_never_cached(tiny_pieces, docs):
+    model = make_model(tiny_pieces, train_convolutions=True, cached_tokens=1000)
+    model.begin_update(docs)
+    assert sum(map(len, model.shims[0].cache._vectors.values())) == 0
+
+
+def test_copies_begin_with_an_empty_cache(tiny_pieces, docs):
+    model = make_model(tiny_pieces, cached_tokens=100_000)
+    model.begin_update(docs)
+    for copy in (model.copy(), pickle.loads(pickle.dumps(model))):
+        cache = copy.shims[0].cache
+        assert not cache._vectors and cache.room == cache.max_tokens == 100_000
+        assert_same_vectors(copy.predict(docs), model.predict(docs), atol=0)
+    assert model.shims[0].cache._vectors
+
+
+def test_the_cache_is_forgotten_with_the_weights(tiny_pieces, docs):
+    model = make_model(tiny_pieces, cached_tokens=100_000)
+    model.begin_update(docs)
+    assert model.shims[0].cache._vectors
+    model.initialize()
+    assert not model.shims[0].cache._vectors and model.shims[0].cache.room == 100_000
+
+
+# Saving
+
+
+@pytest.mark.parametrize("train_convolutions", [False, True])
+def test_saved_models_are_the_same(tiny_pieces, docs, tmp_path, train_convolutions):
+    model = make_model(tiny_pieces, train_convolutions=train_convolutions)
+    train_once(model, docs)
+    expected = model.predict(docs)
+    saved = model.to_bytes()
+    # As in a pipeline that is loaded: nothing is read from the folder of the weights.
+    changes = {**SMALL, "dropout": 0.0, "train_convolutions": train_convolutions}
+    loaded = PieceEncoder("nowhere", **changes).from_bytes(saved)
+    again = PieceEncoder("nowhere", **changes).from_bytes(loaded.to_bytes())
+    model.to_disk(tmp_path / "model")
+    from_disk = PieceEncoder(None, **changes).from_disk(tmp_path / "model")
+    for other in (loaded, again, from_disk, model.copy()):
+        for found, wanted in zip(other.predict(docs), expected, strict=True):
+            assert_array_equal(found, wanted)
+    # Sizes of torch's own format may differ with the names inside.
+    assert state_of(again).keys() == state_of(model).keys()
+    assert changed_weights(state_of(model), again) == set()
+    train_once(loaded, docs)
+    assert any(
+        name.startswith("convolutions.") for name in changed_weights(state_of(again), loaded)
+    ) == (train_convolutions)
+
+
+def test_the_table_is_saved_as_bytes_and_small(tiny_pieces):
+    model = make_model(tiny_pieces)
+    table = net_of(model).table
+    assert table.rows.dtype == torch.uint8 and not list(table.parameters())
+    before = model.to_bytes()
+    assert model.shims[0].compressed_table in before
+    assert model.to_bytes() == before
+
+
+def test_an_empty_encoder_is_saved_as_such(tiny_pieces):
+    empty = PieceEncoder(tiny_pieces, **SMALL)
+    assert not PieceEncoder(tiny_pieces, **SMALL).from_bytes(empty.to_bytes()).shims[0].is_built
+
+
+def test_the_config_of_the_loaded_pipeline_decides(tiny_pieces, docs):
+    model = make_model(tiny_pieces)
+    other = PieceEncoder(None, **SMALL, chunk=3, cached_tokens=50).from_bytes(model.to_bytes())
+    assert other.shims[0].settings.chunk == 3 and other.shims[0].cache.max_tokens == 50
+    assert_same_vectors(other.predict(docs), model.predict(docs))
+
+
+def test_a_new_initialization_keeps_what_was_pretrained(tiny_pieces, docs):
+    trained = make_model(tiny_pieces, train_convolutions=True)
+    train_once(trained, docs)
+    model = PieceEncoder(None, **SMALL, train_convolutions=True).from_bytes(trained.to_bytes())
+    before = state_of(model)
+    model.initialize()
+    changed = changed_weights(before, model)
+    assert {"embeddings.0.weight", "mix.weight", "layers.0.weight"} <= changed
+    assert not any(name.startswith(("table.", "convolutions.", "normalize.")) for name in changed)
+    assert model.predict(docs)[0].shape == (len(docs[0]), WIDTH)
+    saved = PieceEncoder(None, **SMALL, train_convolutions=True).from_bytes(model.to_bytes())
+    assert_same_vectors(saved.predict(docs), model.predict(docs), atol=0)
+
+
+def test_other_weights_replace_the_old_ones(tiny_pieces, tmp_path, docs):
+    model = make_model(tiny_pieces)
+    model.to_bytes()
+    other = make_model(str(build_tiny_pieces(tmp_path, table_width=6, width=4, n_shards=2)))
+    loaded = PieceEncoder(None, **SMALL).from_bytes(model.to_bytes()).from_bytes(other.to_bytes())
+    assert loaded.shims[0].cfg["table_width"] == 6
+    assert_same_vectors(loaded.predict(docs), other.predict(docs), atol=0)
+    assert loaded.to_bytes() == other.to_bytes()
+
+
+# Errors
+
+
+def code_of(action) -> str:
+    with pytest.raises(RstError) as error:
+        action()
+    return error.value.code
+
+
+def test_impossible_settings(tiny_pieces):
+    assert code_of(lambda: PieceEncoder(tiny_pieces, hash_rows=[10, 10])) == "R330"
+    assert code_of(lambda: PieceEncoder(tiny_pieces, chunk=0)) == "R320"
+    assert code_of(lambda: PieceEncoder().initialize()) == "R331"
+
+
+@pytest.mark.parametrize("missing", ["weights.npz", "sp.model", "both"])
+def test_missing_weights(tmp_path, missing):
+    build_tiny_pieces(tmp_path)
+    for name in ("weights.npz", "sp.model") if missing == "both" else (missing,):
+        (tmp_path / name).unlink()
+    assert code_of(lambda: make_model(str(tmp_path))) == "R332"
+
+
+@pytest.mark.parametrize("name", ["weights.npz", "sp.model"])
+@pytest.mark.parametrize("content", [b"", b"<html>404</html>", "half"])
+def test_damaged_weights(tmp_path, name, content):
+    path = build_tiny_pieces(tmp_path) / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+    assert code_of(lambda: make_model(str(tmp_path))) == "R333"
+
+
+@pytest.mark.parametrize("name", ["lo", "q2", "proj3", "w2_5", "ln_g", "eps"])
+def test_weights_of_another_kind(tmp_path, arrays, name):
+    build_tiny_pieces(tmp_path)
+    np.savez(tmp_path / "weights.npz", **{key: arrays[key] for key in arrays if key != name})
+    assert code_of(lambda: make_model(str(tmp_path))) == "R333"
+
+
+def test_weights_for_fewer_pieces(tmp_path, arrays):
+    build_tiny_pieces(tmp_path)
+    fewer = {name: array[:5] if name[0] == "q" else array for name, array in arrays.items()}
+    np.savez(tmp_path / "weights.npz", **fewer)
+    assert code_of(lambda: make_model(str(tmp_path))) == "R333"
+
+
+def test_weights_that_run_code_are_refused(tiny_pieces, tmp_path):
+    build_tiny_pieces(tmp_path)
+    harmful = np.array([Path], dtype=object)
+    np.savez(tmp_path / "weights.npz", lo=harmful)
+    assert code_of(lambda: make_model(str(tmp_path))) == "R333"
+
+
+# In a pipeline
+
+
+def test_width_is_known_before_initialization(tiny_pieces):
+    model = registry.resolve({"model": encoder_config(tiny_pieces)})["model"]
+    assert model.get_dim("nO") == WIDTH
+
+
+@pytest.fixture(scope="module")
+def joint(tiny_pieces):
+    """A pipeline that was trained for a few steps with averages, and what it lost on the way."""
+    nlp = joint_pipeline(tiny_pieces, cached_tokens=10_000)
+    examples = sample_examples(nlp, ["eu", "en"])
+    optimizer = Adam(0.01, use_averages=True)
+    nlp.initialize(lambda: examples, sgd=optimizer)
+    history = [train_step(nlp, examples[:4], optimizer) for _ in range(12)]
+    return nlp, optimizer, history
+
+
+def trees_of(docs) -> list[Any]:
+    return [doc._.rst_json for doc in docs]
+
+
+def test_a_shared_encoder_learns_from_segmenter_and_parser(joint):
+    nlp, _, history = joint
+    for name in ("edu_segmenter", "rst_parser"):
+        assert history[-1][name] < 0.9 * history[0][name]
+    assert history[0]["tok2vec"] > 0
+    assert nlp.get_pipe("tok2vec").model.shims[0].cache._vectors
+
+
+def test_averages_are_used_and_given_back(joint, docs):
+    nlp, optimizer, _ = joint
+    model = nlp.get_pipe("tok2vec").model
+    trained, before = model.predict(docs), state_of(model)
+    with nlp.use_params(optimizer.averages):
+        averaged = model.predict(docs)
+        assert changed_weights(before, model) >= {"mix.weight", "embeddings.0.weight"}
+        assert not any(
+            name.startswith(("table", "conv")) for name in changed_weights(before, model)
+        )
+        saved = model.to_bytes()
+    assert not np.allclose(averaged[0], trained[0], atol=1e-4)
+    assert changed_weights(before, model) == set()
+    loaded = PieceEncoder(None, **SMALL).from_bytes(saved)
+    assert_same_vectors(loaded.predict(docs), averaged, atol=0)
+
+
+def test_a_saved_pipeline_does_the_same(joint, tmp_path, tiny_pieces):
+    nlp, _, _ = joint
+    nlp.to_disk(tmp_path / "first")
+    loaded = spacy.load(tmp_path / "first")
+    loaded.to_disk(tmp_path / "second")
+    again = spacy.load(tmp_path / "second")
+    from_bytes = joint_pipeline(tiny_pieces).from_bytes(nlp.to_bytes())
+    expected = list(nlp.pipe(TEXTS))
+    for other in (loaded, again, from_bytes):
+        found = list(other.pipe(TEXTS))
+        assert trees_of(found) == trees_of(expected)
+        for one, two in zip(found, expected, strict=True):
+            assert_array_equal(one.tensor, two.tensor)
+
+
+def test_any_batch_size_gives_the_same_trees(joint):
+    nlp, _, _ = joint
+    expected = [tree and tree["splits"] for tree in trees_of(nlp.pipe(TEXTS, batch_size=1))]
+    for size in (2, 100):
+        found = trees_of(nlp.pipe(TEXTS, batch_size=size))
+        assert [tree and tree["splits"] for tree in found] == expected
+
+
+def test_pickled_and_in_other_processes(joint, tiny_pieces):
+    trained, _, _ = joint
+    # spaCy's listeners cannot be pickled after a training.
+    nlp = joint_pipeline(tiny_pieces).from_bytes(trained.to_bytes())
+    expected = trees_of(nlp.pipe(TEXTS))
+    assert trees_of(pickle.loads(pickle.dumps(nlp)).pipe(TEXTS)) == expected
+    found = trees_of(nlp.pipe(TEXTS, n_process=2, batch_size=3))
+    for tree, wanted in zip(found, expected, strict=True):
+        assert (tree and tree["splits"]) == (wanted and wanted["splits"])
+
+
+def test_replaced_listeners_have_the_encoder_of_their_own(joint, tmp_path):
+    trained, _, _ = joint
+    trained.to_disk(tmp_path / "shared")
+    nlp = spacy.load(tmp_path / "shared")
+    expected = trees_of(nlp.pipe(TEXTS))
+    for name in ("edu_segmenter", "rst_parser"):
+        nlp.replace_listeners("tok2vec", name, ["model.tok2vec"])
+    nlp.remove_pipe("tok2vec")
+    nlp.to_disk(tmp_path / "own")
+    for pipeline in (nlp, spacy.load(tmp_path / "own")):
+        assert trees_of(pipeline.pipe(TEXTS)) == expected
+
+
+def test_an_encoder_of_a_components_own(tiny_pieces):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(encoder_config(tiny_pieces)))
+    examples = sample_examples(nlp, ["eu"])
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = 0.01
+    history = [nlp.update(examples, sgd=optimizer)["edu_segmenter"] for _ in range(5)]
+    assert history[-1] < history[0]

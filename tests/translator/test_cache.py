@@ -1,0 +1,227 @@
+"""Translations that are kept on disk."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from spacy.util import registry
+
+from spacy_rst.errors import RstError
+from spacy_rst.translator.cache import CachedTranslator
+from spacy_rst.translator.protocol import engine_version
+from tests.processes import run_python
+
+from .engines import AnsweringTranslator, ShoutingTranslator
+
+# Translates numbers one by one and kills its own process at a given one, as an operator might.
+KILLED = """
+import os, sys
+from spacy_rst.translator.cache import CachedTranslator
+class Engine:
+    name, version = "shout", "1"
+    def translate(self, segments, source, target):
+        if "12" in segments:
+            os.kill(os.getpid(), 9)
+        return [segment + "!" for segment in segments]
+CachedTranslator(Engine(), sys.argv[1], batch_size=5).translate(
+    [str(number) for number in range(20)], "es", "en"
+)
+"""
+# Both processes translate the same segments, from opposite ends.
+TOGETHER = """
+import sys, time
+from spacy_rst.translator.cache import CachedTranslator
+class Engine:
+    name, version = "shout", "1"
+    def translate(self, segments, source, target):
+        time.sleep(0.005)
+        return [segment + "!" for segment in segments]
+segments = [str(number) for number in range(200)]
+if sys.argv[2] == "backwards":
+    segments.reverse()
+cache = CachedTranslator(Engine(), sys.argv[1], batch_size=4)
+sys.stdin.readline()
+assert cache.translate(segments, "es", "en") == [segment + "!" for segment in segments]
+assert cache.n_translated + cache.n_cached == 200
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "below" / "cache.sqlite"
+
+
+def test_nothing_is_translated_twice(path):
+    engine = ShoutingTranslator()
+    cache = CachedTranslator(engine, path)
+    assert cache.translate(["a", "b", "a"], "es", "en") == ["A", "B", "A"]
+    assert cache.translate(["c", "a"], "es", "en") == ["C", "A"]
+    assert engine.asked == ["a", "b", "c"]
+    assert (cache.n_translated, cache.n_cached) == (3, 2)
+    again = CachedTranslator(ShoutingTranslator(), path)
+    assert again.translate(["c", "b"], "es", "en") == ["C", "B"]
+    assert again.engine.calls == []  # type: ignore[attr-defined]
+
+
+def test_engines_versions_and_pairs_are_kept_apart(path):
+    CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
+    assert CachedTranslator(AnsweringTranslator("x"), path).translate(["a"], "es", "en") == ["x"]
+    newer = ShoutingTranslator(version="2")
+    CachedTranslator(newer, path).translate(["a"], "es", "en")
+    assert newer.asked == ["a"]
+    same = ShoutingTranslator()
+    cache = CachedTranslator(same, path)
+    cache.translate(["a"], "es", "de")
+    cache.translate(["a"], "eu", "en")
+    cache.translate(["a"], "es", "en")
+    assert [call[1:] for call in same.calls] == [("es", "de"), ("eu", "en")]
+
+
+def test_the_version_of_a_pair_is_what_counts(path):
+    engine = ShoutingTranslator()
+    engine.pair_version = lambda source, target: f"{source}-data"  # type: ignore[attr-defined]
+    cache = CachedTranslator(engine, path)
+    cache.translate(["a"], "es", "en")
+    engine.version = "2"
+    cache.translate(["a"], "es", "en")
+    assert len(engine.calls) == 1
+    assert (cache.name, cache.version) == ("shout", "2")
+    assert engine_version(cache, "es", "en") == "es-data"
+
+
+def test_odd_texts_survive(path):
+    texts = [
+        "a\0b",
+        "a",
+        "",
+        " ",
+        "línea\nuna",
+        "👩‍👩‍👧",
+        "x" * 5000,
+        "'; DROP TABLE translations; --",
+    ]
+    engine = ShoutingTranslator()
+    CachedTranslator(engine, path).translate(texts, "es", "en")
+    assert engine.asked == texts
+    again = CachedTranslator(ShoutingTranslator(), path)
+    assert again.translate(texts, "es", "en") == [text.upper() for text in texts]
+    assert again.n_translated == 0
+
+
+def test_what_was_finished_before_an_engine_died_is_kept(path):
+    segments = [str(number) for number in range(10)]
+    with pytest.raises(RstError, match="R999"):
+        CachedTranslator(ShoutingTranslator(fails_at="7"), path, batch_size=3).translate(
+            segments, "es", "en"
+        )
+    second = ShoutingTranslator()
+    assert CachedTranslator(second, path).translate(segments, "es", "en") == segments
+    assert second.asked == ["6", "7", "8", "9"]
+
+
+def test_a_batch_with_a_missing_translation_is_not_kept(path):
+    with pytest.raises(RstError, match="R604"):
+        CachedTranslator(AnsweringTranslator("x"), path).translate(["a", "b"], "es", "en")
+    engine = AnsweringTranslator("A", "B")
+    assert CachedTranslator(engine, path).translate(["a", "b"], "es", "en") == ["A", "B"]
+
+
+def test_a_killed_run_goes_on_where_it_stopped(path):
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True)
+    assert killed.returncode == -9
+    engine = ShoutingTranslator()
+    segments = [str(number) for number in range(20)]
+    results = CachedTranslator(engine, path).translate(segments, "es", "en")
+    assert engine.asked == segments[10:]
+    assert results == [f"{number}!" for number in range(10)] + segments[10:]
+
+
+def test_two_processes_share_a_file(path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER, str(path), direction],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        for direction in ("forwards", "backwards")
+    ]
+    errors = [process.communicate(b"go\n", timeout=120)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM translations").fetchone() == (200,)
+
+
+@pytest.mark.parametrize("content", [b"source\ttarget\n" * 100, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_file_that_is_no_cache_is_left_alone(tmp_path, content):
+    path = tmp_path / "cache.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(RstError, match="R610"):
+        CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_cache_is_reported(path):
+    cache = CachedTranslator(ShoutingTranslator(), path)
+    cache.translate([f"segment {number}" for number in range(2000)], "es", "en")
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(RstError, match="R610"):
+        cache.translate([f"segment {number}" for number in range(2000)], "es", "en")
+
+
+def test_another_programs_database_is_left_alone(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE recipes (name TEXT)")
+    with pytest.raises(RstError, match=r"R610.*something else"):
+        CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
+
+
+def test_a_place_that_cannot_be_written_is_reported(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "cache.sqlite"):
+        with pytest.raises(RstError, match="R611"):
+            CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
+
+
+def test_batches_hold_something(path):
+    with pytest.raises(RstError, match=r"R612\] batch_size is 0"):
+        CachedTranslator(ShoutingTranslator(), path, batch_size=0)
+
+
+def test_it_can_be_sent_to_other_processes(path):
+    cache = pickle.loads(pickle.dumps(CachedTranslator(ShoutingTranslator(), path)))
+    assert cache.translate(["a"], "es", "en") == ["A"]
+
+
+def test_it_is_made_from_a_config_without_asking_for_the_version(path):
+    @registry.rst_translators("tests.WithoutVersion.v1")
+    def make_engine() -> object:
+        class WithoutVersion:
+            name = "none"
+
+            @property
+            def version(self) -> str:
+                raise AssertionError("not asked for")
+
+        return WithoutVersion()
+
+    engine = {"@rst_translators": "tests.WithoutVersion.v1"}
+    block = {"@rst_translators": "spacy_rst.CachedTranslator.v1", "path": str(path)}
+    cache = registry.resolve({"cache": {**block, "engine": engine, "batch_size": 7}})["cache"]
+    assert (cache.name, cache.batch_size, cache.path) == ("none", 7, path)
+
+
+def test_importing_it_loads_nothing_heavy():
+    code = (
+        "import sys, spacy_rst.translator.cache, spacy_rst.translator.transformers; "
+        "print('transformers' in sys.modules)"
+    )
+    assert run_python(code).strip() == "False"

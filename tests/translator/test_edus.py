@@ -1,0 +1,206 @@
+"""Docs translated EDU by EDU."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree, set_tree
+from spacy_rst.errors import RstError
+from spacy_rst.parser.features import EDU_FEATURES, edu_features
+from spacy_rst.translator.edus import TranslationCounts, translate_docs
+from spacy_rst.tree import RstTree
+from tests.sample import sample_docs
+
+from .engines import AnsweringTranslator, ShoutingTranslator
+
+
+@cache
+def docs_in(*languages: str) -> list[Doc]:
+    return sample_docs(spacy.blank("xx"), languages)
+
+
+def texts(doc: Doc) -> list[str]:
+    return [edu.text for edu in get_edus(doc)]
+
+
+def make_doc(*edus: str, lang: str = "es") -> Doc:
+    doc = doc_from_edus(spacy.blank("xx"), edus)
+    doc.user_data["lang"] = lang
+    return doc
+
+
+def test_edus_and_trees_stay_as_they_are():
+    docs = docs_in("es", "eu")
+    counts = TranslationCounts()
+    translated = translate_docs(docs, ShoutingTranslator(), None, "en", counts=counts)
+    assert len(translated) == len(docs) > 4
+    for old, new in zip(docs, translated, strict=True):
+        assert texts(new) == [text.upper() for text in texts(old)]
+        assert get_tree(new).splits == get_tree(old).splits
+        assert new.lang_ == new.user_data["lang"] == "en"
+        for key in ("name", "treebank", "source"):
+            assert new.user_data[key] == old.user_data[key]
+        assert new.user_data[TRANSLATED_FROM_KEY] == {
+            "language": old.user_data["lang"],
+            "engine": "shout",
+            "version": "1",
+            "texts": texts(old),
+        }
+    assert counts == TranslationCounts(len(docs), sum(len(get_edus(doc)) for doc in docs))
+
+
+def test_there_is_one_call_for_each_language():
+    engine = ShoutingTranslator()
+    docs = docs_in("es", "eu", "pt")
+    mixed = docs[::2] + docs[1::2]
+    translated = translate_docs(mixed, engine, None, "en")
+    assert sorted(call[1:] for call in engine.calls) == [("es", "en"), ("eu", "en"), ("pt", "en")]
+    assert [doc.user_data["name"] for doc in translated] == [doc.user_data["name"] for doc in mixed]
+
+
+def test_the_originals_are_not_changed():
+    doc = make_doc("Hola ,", "dice .")
+    set_tree(doc, RstTree.from_splits([(0, 1, 2, "Attribution-SN")]))
+    before = doc.to_bytes()
+    translate_docs([doc], ShoutingTranslator(), None, "en")
+    assert doc.to_bytes() == before
+
+
+def test_translated_docs_survive_a_docbin():
+    translated = translate_docs(docs_in("eu"), ShoutingTranslator(), None, "en")
+    stored = DocBin(docs=translated, store_user_data=True).to_bytes()
+    loaded = list(DocBin().from_bytes(stored).get_docs(spacy.blank("en").vocab))
+    for original, old, new in zip(docs_in("eu"), translated, loaded, strict=True):
+        assert texts(new) == texts(old)
+        assert get_tree(new).splits == get_tree(old).splits
+        assert list(new.user_data[TRANSLATED_FROM_KEY]["texts"]) == texts(original)
+
+
+def test_empty_translations_keep_the_text_and_are_counted():
+    counts = TranslationCounts()
+    engine = AnsweringTranslator("One", "", " \n ")
+    (doc,) = translate_docs([make_doc("Uno", "Dos", "Tres")], engine, counts=counts)
+    assert texts(doc) == ["One", "Dos", "Tres"]
+    assert (counts.edus, counts.empty, counts.overlong) == (3, 2, 0)
+
+
+def test_overlong_translations_keep_the_text_and_are_counted():
+    counts = TranslationCounts()
+    fits, overlong = "x" * (5 * 3 + 50), "x" * (5 * 3 + 51)
+    engine = AnsweringTranslator(fits, overlong)
+    (doc,) = translate_docs([make_doc("Uno", "Dos")], engine, counts=counts)
+    assert texts(doc) == [fits, "Dos"]
+    assert (counts.empty, counts.overlong) == (0, 1)
+    strict = AnsweringTranslator("seven..", "seven..")
+    (doc,) = translate_docs([make_doc("Uno", "Dos")], strict, max_ratio=2, max_extra=0)
+    assert texts(doc) == ["Uno", "Dos"]
+
+
+def test_engines_get_and_give_single_lines():
+    engine = ShoutingTranslator()
+    nlp = spacy.blank("es")
+    doc = nlp("Hola\n  mundo . Adiós .")
+    doc.spans["edus"] = [doc[0:4], doc[4:6]]
+    (new,) = translate_docs([doc], engine)
+    assert engine.calls == [(["Hola mundo .", "Adiós ."], "es", "en")]
+    assert texts(new) == ["HOLA MUNDO .", "ADIÓS ."]
+    (new,) = translate_docs([doc], AnsweringTranslator(" Hello\nworld . ", "Bye\t."))
+    assert texts(new) == ["Hello world .", "Bye ."]
+
+
+def test_paragraphs_and_sentences_are_kept():
+    words = ["Hola", ",", "\n\n", "dice", ".", "Llueve", "."]
+    doc = Doc(
+        spacy.blank("es").vocab,
+        words=words,
+        spaces=[False, False, False, True, True, True, False],
+        sent_starts=[True, False, False, False, False, True, False],
+    )
+    doc.spans["edus"] = [doc[0:2], doc[3:5], doc[5:7]]
+    (new,) = translate_docs([doc], AnsweringTranslator("Hello ,", "he says .", "It rains ."))
+    assert new.text == "Hello ,\n\nhe says . It rains ."
+    assert [sentence.text for sentence in new.sents] == ["Hello ,\n\nhe says .", "It rains ."]
+    columns = [EDU_FEATURES.index(name) for name in ("starts_sentence", "paragraph_precedes")]
+    assert edu_features(new, get_edus(new))[:, columns].tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_docs_in_the_target_language_are_copied_without_asking():
+    engine = ShoutingTranslator()
+    counts = TranslationCounts()
+    docs = [docs_in("en")[0], docs_in("es")[0]]
+    english, spanish = translate_docs(docs, engine, None, "eng", counts=counts)
+    assert english is not docs[0]
+    assert texts(english) == texts(docs[0])
+    assert english.user_data == docs[0].user_data
+    assert get_tree(english).splits == get_tree(docs[0]).splits
+    assert [call[1] for call in engine.calls] == ["es"]
+    assert (counts.documents, counts.same_language) == (2, 1)
+    assert spanish.user_data["lang"] == "eng"
+
+
+def test_the_language_comes_from_the_user_then_the_doc_then_its_vocabulary():
+    asked = ShoutingTranslator()
+    doc = doc_from_edus(spacy.blank("eu"), ["Kaixo ."])
+    translate_docs([doc], asked)
+    doc.user_data["lang"] = "es"
+    translate_docs([doc], asked)
+    translate_docs([doc], asked, "pt")
+    assert [call[1] for call in asked.calls] == ["eu", "es", "pt"]
+
+
+def test_a_doc_without_a_language_is_refused_before_the_engine_is_asked():
+    engine = ShoutingTranslator()
+    nameless = make_doc("Hola .", lang="xx")
+    with pytest.raises(RstError, match=r"R615.*'Hola \.'"):
+        translate_docs([make_doc("Uno ."), nameless], engine)
+    nameless.user_data["name"] = "greeting"
+    with pytest.raises(RstError, match=r"R615.*'greeting'"):
+        translate_docs([nameless], engine)
+    assert engine.calls == []
+
+
+def test_docs_without_text_or_tree_are_fine():
+    nlp = spacy.blank("es")
+    empty, blank = nlp(""), nlp(" \n ")
+    single, unparsed = make_doc("Hola ."), make_doc("Uno ,", "dos .")
+    set_tree(single, RstTree.from_splits([]))
+    results = translate_docs([empty, blank, single, unparsed], ShoutingTranslator())
+    assert [doc.text.strip() for doc in results] == ["", "", "HOLA .", "UNO , DOS ."]
+    assert [get_tree(doc) is None for doc in results] == [True, True, False, True]
+    assert translate_docs([], ShoutingTranslator()) == []
+
+
+def test_a_doc_without_edus_is_refused():
+    with pytest.raises(RstError, match="R020"):
+        translate_docs([spacy.blank("es")("Hola .")], ShoutingTranslator())
+
+
+def test_an_edu_of_white_space_is_refused():
+    doc = spacy.blank("es")("Hola . \n\n ")
+    doc.spans["edus"] = [doc[0:2], doc[2:]]
+    with pytest.raises(RstError, match=r"R026\] EDU 2"):
+        translate_docs([doc], ShoutingTranslator())
+
+
+def test_scores_of_a_predicted_tree_are_kept():
+    doc = make_doc("Uno ,", "dos .")
+    set_tree(doc, RstTree.from_splits([(0, 1, 2, "Joint-NN")], scores=[(0.5, 0.25)]))
+    (new,) = translate_docs([doc], ShoutingTranslator())
+    assert get_tree(new).scores == get_tree(doc).scores
+
+
+def test_another_pipeline_can_make_the_docs():
+    nlp = spacy.blank("en")
+    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), nlp=nlp)
+    assert doc.vocab is nlp.vocab
+
+
+def test_languages_that_spacy_does_not_know_get_a_plain_tokenizer():
+    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "oci")
+    assert (doc.lang_, doc.user_data["lang"]) == ("xx", "oci")
+    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "pt_BR")
+    assert doc.lang_ == "pt"
