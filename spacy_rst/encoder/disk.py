@@ -36,14 +36,14 @@ class DiskVectors:
         start, end = self._go_to(rows)
         content = np.ascontiguousarray(vectors, dtype=DTYPE)
         assert content.shape == (end - start, self.shape[1])
-        self._file.write(content.data)
+        _move_all(content, self._file.write)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         if not isinstance(rows, slice):
             return np.asarray(self)[rows]
         start, end = self._go_to(rows)
         vectors = np.empty((end - start, self.shape[1]), dtype=DTYPE)
-        self._file.readinto(vectors.data.cast("B"))  # type: ignore[attr-defined]
+        _move_all(vectors, self._file.readinto)  # type: ignore[attr-defined]
         return vectors
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -61,6 +61,16 @@ class DiskVectors:
         start, end, _ = rows.indices(len(self))
         self._file.seek(start * self.shape[1] * DTYPE.itemsize)
         return start, max(start, end)
+
+
+def _move_all(array: np.ndarray, move: Callable[[memoryview], int]) -> None:
+    """Read or write all of an array. The system may do less at a time than it is asked for."""
+    rest = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
+    while rest:
+        moved = move(rest)
+        if not moved:
+            raise OSError("the temporary file of token vectors is incomplete")
+        rest = rest[moved:]
 
 
 @msgpack_encoders("spacy_rst.DiskVectors")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from spacy_rst.encoder.disk import DiskVectors
 from spacy_rst.errors import RstError
 from spacy_rst.parser import net as net_module
 from spacy_rst.parser.net import (
@@ -19,6 +20,7 @@ from spacy_rst.parser.net import (
     GoldTree,
     ParsedTree,
     RstNet,
+    SpanSplitter,
     prefix_sums,
     segment_log_softmax,
     span_means,
@@ -687,3 +689,31 @@ def test_exact_search_with_the_pointer_is_refused():
     with pytest.raises(RstError) as error:
         net.decode(encoded, exact=True)
     assert error.value.code == "R256"
+
+
+def test_candidates_that_differ_by_rounding_errors_are_equal():
+    splitter = SpanSplitter(4)
+    spans, first = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 3])
+    log_probs = torch.tensor([-2.0, -1.0000005, -1.0, -0.5, -0.4])
+    assert splitter.pick(log_probs, spans, first).tolist() == [1, 4]
+
+
+def test_long_documents_are_labelled_and_read_in_parts(monkeypatch):
+    torch.manual_seed(0)
+    net = RstNet(token_width=6, n_labels=5, hidden_width=8, classifier_width=4, splitter="span")
+    net.eval()
+    starts = torch.arange(0, 90, 3)
+    batch = EduBatch(torch.randn(90, 6), starts, starts + 3, [20, 0, 10])
+    with torch.inference_mode():
+        whole = net.decode(net.encode(batch))
+        monkeypatch.setattr(net_module, "EDUS_AT_ONCE", 4)
+        monkeypatch.setattr(net_module, "SPLITS_AT_ONCE", 4)
+        monkeypatch.setattr(net_module, "LONG_DOCUMENT", 4)
+        stored = DiskVectors(90, 6)
+        stored[:] = batch.tokens.numpy()
+        batch.tokens = stored
+        parts = net.decode(net.encode(batch))
+    for ours, theirs in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(ours.splits, theirs.splits)
+        np.testing.assert_array_equal(ours.labels, theirs.labels)
+        np.testing.assert_allclose(ours.split_probs, theirs.split_probs, rtol=1e-4)
