@@ -296,6 +296,8 @@ def train_once(model: Model, docs: list[Doc]) -> None:
 @pytest.mark.parametrize("train_convolutions", [False, True])
 def test_what_is_learned(tiny_pieces, docs, train_convolutions):
     model = make_model(tiny_pieces, depth=2, train_convolutions=train_convolutions)
+    for part in (net_of(model).convolutions, net_of(model).normalize):
+        assert all(weight.requires_grad == train_convolutions for weight in part.parameters())
     before = state_of(model)
     train_once(model, docs)
     pretrained = {

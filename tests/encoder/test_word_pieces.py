@@ -116,7 +116,7 @@ def test_normalisation_that_changes_lengths(pieces, tokens, token, expected):
     assert [written[number] for number in own] == expected
 
 
-@pytest.mark.parametrize("word", ["½", "㈱", "ﬃ", "㍿", "ﬁﬂ"])
+@pytest.mark.parametrize("word", ["½", "㈱", "ﬃ", "㍿", "ﬁﬂ", "a\u0308ﬃﬃﬃﬃ"])
 def test_no_piece_of_a_word_belongs_to_the_line_after_it(pieces, word):
     found = cut(pieces, [word, "\n\n", "dog"])
     assert pieces_of_tokens(found, 3)[1] == []
