@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -39,17 +37,6 @@ def write_atomically(path: str | Path, content: str) -> None:
     """
     with atomic_path(path) as temporary:
         temporary.write_text(content, encoding="utf8")
-
-
-def return_freed_memory() -> None:
-    """Give memory that is no longer used back to the system.
-
-    The C library of Linux keeps much of what was freed, after large arrays up to a few hundred
-    megabytes. Elsewhere nothing is done.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _umask() -> int:

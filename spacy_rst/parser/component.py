@@ -15,10 +15,12 @@ from thinc.api import Config, Model, Optimizer, set_dropout_rate
 
 from ..doc import set_edus, set_tree
 from ..errors import Errors, RstError
+from ..pipe import TolerantPipe
 from ..relations import split_label
 from ..scoring.scorer import score_trees
-from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
+from ..shims import LazyNetShim
 from ..tree import RstTree
+from ..windows import batch_by_size
 from .gold import GoldAnnotation, read_gold
 from .model import PendingParse
 
@@ -203,7 +205,7 @@ class RstParser(TolerantPipe):
         shim = self.model.shims[0]
         if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
-        batches = batch_by_tokens(docs, self.max_batch_tokens)
+        batches = batch_by_size(docs, self.max_batch_tokens)
         return [tree for batch in batches for tree in self.model.predict(batch)]
 
     def set_annotations(self, docs: Iterable[Doc], trees: Sequence[ParsedTree]) -> None:

@@ -18,14 +18,14 @@ from thinc.api import Model, torch2xp
 from thinc.types import Floats2d
 
 from ..doc import get_edus
+from ..encoder.vectors import initialize_encoder, join_vectors
 from ..errors import Errors, RstError
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
+from ..shims import LazyNetShim
 from .features import EDU_FEATURES, edu_features
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..encoder.disk import DiskVectors
     from .net import EduBatch, EncodedEdus, GoldTree, RstNet
 
 
@@ -213,7 +213,7 @@ def forward(
         with torch.inference_mode():
             # Without a name for the joined vectors, they are gone before the decoding begins.
             encoded = net.encode(
-                make_batch(model, docs, rows_to_read(vectors, model.get_dim("nI"), model))
+                make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
             )
             trees = net.decode(
                 encoded, exact=settings.exact_search, max_exact=settings.max_exact_edus
@@ -236,12 +236,12 @@ def forward(
     return PendingParse(net.encode(batch), net, settings), backprop
 
 
-def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor | DiskVectors) -> EduBatch:
+def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor) -> EduBatch:
     """Tell the net where the EDUs of Docs lie.
 
     model (Model): The parser's model.
     docs (Sequence[Doc]): The Docs, with EDUs.
-    tokens (Tensor | DiskVectors): The vectors of all their tokens.
+    tokens (Tensor): The vectors of all their tokens.
     RETURNS (EduBatch): The batch.
     """
     import torch

@@ -23,9 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 from torch.utils.checkpoint import checkpoint
 
-from ..encoder.disk import DiskVectors
 from ..errors import Errors, RstError
-from ..util import return_freed_memory
 
 # Rows scored at a time: few enough to stay in a CPU's cache, many enough to hide the call costs.
 CANDIDATE_ROWS = 2048
@@ -48,7 +46,7 @@ ROUNDING_ERROR = 1e-5
 class EduBatch:
     """The token vectors of some documents, and where their EDUs lie.
 
-    tokens (Tensor | DiskVectors): Float (total_tokens, token_width), all documents one after the
+    tokens (Tensor): Float (total_tokens, token_width), all documents one after the
         other.
     edu_starts (Tensor): Long (total_edus,), the first token of each EDU, an offset into `tokens`.
     edu_ends (Tensor): Long (total_edus,), one past the last token of each EDU.
@@ -56,7 +54,7 @@ class EduBatch:
     edu_features (Tensor | None): Float (total_edus, n_features), further facts about each EDU.
     """
 
-    tokens: Tensor | DiskVectors
+    tokens: Tensor
     edu_starts: Tensor
     edu_ends: Tensor
     edu_counts: list[int]
@@ -130,7 +128,6 @@ def prefix_sums(vectors: Tensor) -> Tensor:
     sums = vectors.new_zeros(len(vectors) + 1, vectors.shape[1], dtype=dtype)
     for target, columns in zip(sums[1:].split(32, dim=1), vectors.split(32, dim=1), strict=True):
         target.copy_(columns.t().contiguous().cumsum(1, dtype=dtype).t())
-    return_freed_memory()
     return sums
 
 
@@ -715,8 +712,6 @@ class RstNet(nn.Module):
             spans, split_probs = self._decode_exactly(self.splitter, encoded, max_exact)
         else:
             spans, split_probs = self.splitter.decode(encoded)
-        if len(encoded.edus) >= LONG_DOCUMENT:
-            return_freed_memory()
         device = encoded.edus.device
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
@@ -807,9 +802,7 @@ def _read_edus(batch: EduBatch) -> Iterator[_EduGroup]:
         edus = slice(first, first + at_once)
         starts, ends = batch.edu_starts[edus], batch.edu_ends[edus]
         low, high = int(starts.min()), int(ends.max())
-        if first:
-            return_freed_memory()
-        tokens = torch.as_tensor(batch.tokens[low:high])
+        tokens = batch.tokens[low:high]
         yield _EduGroup(edus, tokens, starts - low, ends - low)
 
 

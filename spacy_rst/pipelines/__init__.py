@@ -14,7 +14,6 @@ from spacy.util import load_model, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
-from ..util import return_freed_memory
 
 FOLDER = Path(__file__).parent
 DEFAULT_PIPELINE = "xx_rst_sm"
@@ -55,7 +54,6 @@ def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Langua
     path = pipeline_path(name)
     with _without_transformers():
         nlp = load_model(path, **options)
-    return_freed_memory()
     return nlp
 
 

@@ -19,8 +19,10 @@ from thinc.types import Floats1d
 
 from ..doc import EDUS_KEY, set_edus
 from ..errors import Errors, RstError
+from ..pipe import TolerantPipe
 from ..scoring.segmentation import score_edus
-from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
+from ..shims import LazyNetShim
+from ..windows import batch_by_size
 from .boundaries import edus_from_starts, read_layout
 from .gold import read_gold_starts
 
@@ -198,7 +200,7 @@ class EduSegmenter(TolerantPipe):
         if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
         probs: list[np.ndarray] = []
-        for batch in batch_by_tokens(docs, self.max_batch_tokens):
+        for batch in batch_by_size(docs, self.max_batch_tokens):
             log_odds = [self.model.ops.to_numpy(scores) for scores in self.model.predict(batch)]
             probs += [_sigmoid(scores) for scores in log_odds]
         return probs

@@ -17,7 +17,8 @@ from spacy.util import registry
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import Floats1d, Floats2d
 
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
+from ..encoder.vectors import initialize_encoder, join_vectors
+from ..shims import LazyNetShim
 from .boundaries import read_layout
 from .features import TOKEN_FEATURES, token_features
 
@@ -149,7 +150,7 @@ def forward(
         net.eval()
         vectors = tok2vec.predict(docs) if any(lengths) else []
         scores = net.predict(
-            rows_to_read(vectors, width, model),
+            join_vectors(vectors, width, model),
             lengths,
             _features(model, docs),
             window=settings.window,

@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from ..encoder.disk import DiskVectors
 from ..errors import Errors, RstError
-from ..util import return_freed_memory
+from ..windows import batch_by_size, check_window, cut_windows
 
 # Log odds of about one start in eight tokens, as in treebanks: a new net need not learn this first.
 START_BIAS = -2.0
 # Tokens that run through the BiLSTM at once when predicting. More would hardly be faster.
 BATCH_TOKENS = 4_000
-
-
-class Window(NamedTuple):
-    """A part of a document with context around it; token numbers count through the batch.
-
-    start, end (int): The tokens that are read.
-    keep_start, keep_end (int): Those whose scores are kept.
-    """
-
-    start: int
-    end: int
-    keep_start: int
-    keep_end: int
-
-
-def make_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Window]:
-    """Cut long documents into overlapping windows. A document that fits into one stays whole.
-
-    lengths (Sequence[int]): The number of tokens of each document.
-    window (int): The most tokens of a window.
-    margin (int): Tokens of context at each side of what is kept, but for a document's ends.
-    YIELDS (Window): The windows. What they keep covers each token once, in order.
-    """
-    for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
-        kept, document_end = offset, offset + length
-        while kept < document_end:
-            # The last window is moved back rather than cut short: it only gets more context.
-            start = max(offset, min(kept - margin, document_end - window))
-            end = min(start + window, document_end)
-            keep_end = end if end == document_end else end - margin
-            yield Window(start, end, kept, keep_end)
-            kept = keep_end
 
 
 class EduNet(nn.Module):
@@ -125,7 +90,7 @@ class EduNet(nn.Module):
     @torch.inference_mode()
     def predict(
         self,
-        tokens: Tensor | DiskVectors,
+        tokens: Tensor,
         lengths: Sequence[int],
         features: Tensor | None = None,
         *,
@@ -134,7 +99,7 @@ class EduNet(nn.Module):
     ) -> Tensor:
         """Score the tokens of documents of any length, in bounded memory. Call `eval()` before.
 
-        tokens (Tensor | DiskVectors): Float (total_tokens, token_width), all documents one after
+        tokens (Tensor): Float (total_tokens, token_width), all documents one after
             the other.
         lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
@@ -146,12 +111,14 @@ class EduNet(nn.Module):
         check_window(window, margin)
         self._check_sizes(tokens, lengths, features)
         kept = [self.score.bias.new_zeros(0)]
-        for batch in _batch_windows(make_windows(lengths, window, margin), BATCH_TOKENS):
+        for batch in batch_by_size(
+            cut_windows(lengths, window, margin), BATCH_TOKENS, lambda part: part.end - part.start
+        ):
             places = [slice(part.start, part.end) for part in batch]
             scores = self._score(
                 [
                     self._inputs(
-                        torch.as_tensor(tokens[place]),
+                        tokens[place],
                         None if features is None else features[place],
                     )
                     for place in places
@@ -164,9 +131,7 @@ class EduNet(nn.Module):
             ]
         return torch.cat(kept)
 
-    def _check_sizes(
-        self, tokens: Tensor | DiskVectors, lengths: Sequence[int], features: Tensor | None
-    ) -> None:
+    def _check_sizes(self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None) -> None:
         expected = (sum(lengths), self.token_width)
         if tuple(tokens.shape) != expected:
             raise RstError(
@@ -189,29 +154,3 @@ class EduNet(nn.Module):
             return self.score.bias.new_zeros(0)
         states, _ = self.encoder(pack_sequence(list(sequences), enforce_sorted=False))
         return self.score(self.dropout(torch.cat(unpack_sequence(states)))).squeeze(1)
-
-
-def check_window(window: int, margin: int) -> None:
-    """Refuse windows of which nothing would be kept.
-
-    window (int): The tokens of a window.
-    margin (int): The tokens at each side that are not kept.
-    RAISES (RstError): If they do not go together.
-    """
-    if margin < 0 or window <= 2 * margin:
-        raise RstError(Errors.R403.format(window=window, margin=margin))
-
-
-def _batch_windows(windows: Iterator[Window], max_tokens: int) -> Iterator[list[Window]]:
-    batch: list[Window] = []
-    n_tokens = 0
-    for window in windows:
-        length = window.end - window.start
-        if batch and n_tokens + length > max_tokens:
-            yield batch
-            return_freed_memory()
-            batch, n_tokens = [], 0
-        batch.append(window)
-        n_tokens += length
-    if batch:
-        yield batch

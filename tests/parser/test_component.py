@@ -13,9 +13,10 @@ from thinc.api import Adam
 
 from spacy_rst.doc import TREE_KEY, doc_from_edus, get_tree, set_edus, set_tree
 from spacy_rst.errors import RstError
-from spacy_rst.trainable import LazyNetShim, batch_by_tokens
+from spacy_rst.shims import LazyNetShim
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
+from spacy_rst.windows import batch_by_size
 from tests.parser.pipelines import (
     OWN_TOK2VEC,
     own_encoder_pipeline,
@@ -162,9 +163,9 @@ class SpyModel:
 def test_groups_docs_by_tokens():
     nlp = spacy.blank("xx")
     docs = [nlp.make_doc("a " * n) for n in (3, 3, 9, 0, 2, 2)]
-    groups = [[len(doc) for doc in group] for group in batch_by_tokens(docs, 6)]
+    groups = [[len(doc) for doc in group] for group in batch_by_size(docs, 6)]
     assert groups == [[3, 3], [9], [0, 2, 2]]
-    assert list(batch_by_tokens([], 6)) == []
+    assert list(batch_by_size([], 6)) == []
 
 
 def test_gradients_reach_the_encoder(fresh):

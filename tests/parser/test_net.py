@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_rst.encoder.disk import DiskVectors
 from spacy_rst.errors import RstError
 from spacy_rst.parser import net as net_module
 from spacy_rst.parser.net import (
@@ -709,9 +708,6 @@ def test_long_documents_are_labelled_and_read_in_parts(monkeypatch):
         monkeypatch.setattr(net_module, "EDUS_AT_ONCE", 4)
         monkeypatch.setattr(net_module, "SPLITS_AT_ONCE", 4)
         monkeypatch.setattr(net_module, "LONG_DOCUMENT", 4)
-        stored = DiskVectors(90, 6)
-        stored[:] = batch.tokens.numpy()
-        batch.tokens = stored
         parts = net.decode(net.encode(batch))
     for ours, theirs in zip(parts, whole, strict=True):
         np.testing.assert_array_equal(ours.splits, theirs.splits)

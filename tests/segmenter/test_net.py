@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
 from spacy_rst.segmenter import net as net_module
-from spacy_rst.segmenter.net import EduNet, make_windows
+from spacy_rst.segmenter.net import EduNet
+from spacy_rst.windows import cut_windows
 
 WIDTH = 6
 
@@ -48,7 +49,7 @@ def test_no_tokens_no_scores():
 )
 def test_windows_keep_each_token_once_with_its_context(lengths, margin, kept):
     window = 2 * margin + kept
-    windows = list(make_windows(lengths, window, margin))
+    windows = list(cut_windows(lengths, window, margin))
     tokens = [token for part in windows for token in range(part.keep_start, part.keep_end)]
     assert tokens == list(range(sum(lengths)))
     borders = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
