@@ -72,8 +72,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "doc.spans['edus'] to the Spans of its units."
     )
     R021 = (
-        "The tree has {n_tree} EDUs but doc.spans['edus'] has {n_doc}. Set doc.spans['edus'] to "
-        "the units of the tree first."
+        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
+        "units of the tree first."
     )
     R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
     R023 = (
