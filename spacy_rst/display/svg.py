@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import check_at_least
 from .characters import clean_text
 from .colors import relation_color
-from .layout import (
+from .geometry import (
     ARC_HEIGHT,
     FONT_SIZE,
     LABEL_SIZE,
