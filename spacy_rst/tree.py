@@ -122,6 +122,16 @@ class RstNode:
         return () if left is None or right is None else (left, right)
 
     @property
+    def nucleus(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The nucleus, the left one of two; None for a leaf."""
+        return next((child for child in self.children if child.role == "N"), None)
+
+    @property
+    def satellite(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The satellite; None for a leaf and between two nuclei."""
+        return next((child for child in self.children if child.role == "S"), None)
+
+    @property
     def parent(self) -> RstNode | None:
         """RETURNS (Optional[RstNode]): The parent, None for the root."""
         return self._tree._node(self._tree._parents[self._index])
