@@ -270,12 +270,14 @@ def doc_from_edus(
 
 def register_extensions() -> None:
     """Set the Doc and Span extensions, once."""
-    if not Doc.has_extension("rst_tree"):
-        Doc.set_extension("rst_tree", getter=get_tree, setter=set_tree)
-    if not Doc.has_extension("rst_json"):
-        Doc.set_extension("rst_json", getter=get_json, setter=set_json)
-    if not Span.has_extension("rst_node"):
-        Span.set_extension("rst_node", getter=get_node)
+    extensions: list[tuple[Any, ...]] = [
+        (Doc, "rst_tree", get_tree, set_tree),
+        (Doc, "rst_json", get_json, set_json),
+        (Span, "rst_node", get_node, None),
+    ]
+    for owner, name, getter, setter in extensions:
+        if not owner.has_extension(name):
+            owner.set_extension(name, getter=getter, setter=setter)
 
 
 def original_language(doc: Doc) -> str | None:
