@@ -72,8 +72,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "doc.spans['edus'] to the Spans of its units."
     )
     R021 = (
-        "The tree has {n_tree} EDUs but doc.spans['edus'] has {n_doc}. Set doc.spans['edus'] to "
-        "the units of the tree first."
+        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
+        "units of the tree first."
     )
     R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
     R023 = (
@@ -357,8 +357,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "Document {number} has no tree to draw. Run it through a pipeline with 'rst_parser', or "
         "set doc._.rst_tree."
     )
-    R541 = "Port {port} of {host} is taken. Give another port, or 0 for any that is free."
-    R542 = "Cannot listen on port {port} of {host}: {error}"
+    R541 = (
+        "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
+        "free."
+    )
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
