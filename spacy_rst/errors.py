@@ -378,9 +378,7 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Command line
     R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
-    R502 = "Trees cannot be written as '{name}'. Use rs3, dis or json."
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
-    R511 = "There is no format '{name}'. Use one of {known}."
     R512 = "The folder {path} holds no file that ends with {endings}."
     R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
     R514 = "This is not JSON that can be read ({error}). Give one object per line."
@@ -399,12 +397,13 @@ class Errors(metaclass=_MessagesWithCodes):
         "(with a slash at its end), or use --format jsonl."
     )
     R520 = "There is no document in the inputs, so nothing was parsed. Are the files empty?"
-    R521 = "--resume needs a folder of trees to go on with. Name it with --output."
+    R521 = "--resume needs a folder or a file of JSONL to go on with. Name it with --output."
     R522 = (
         "Trees in {output} would lie among the texts of {input}, and could overwrite them or be "
         "read as texts. Choose another place for --output."
     )
     R523 = "{path} cannot be written ({error})."
+    R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
 
     # Translation
     R600 = (

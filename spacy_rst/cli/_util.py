@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import typer
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm
-from wasabi import msg
+from typer.core import TyperCommand
 
+from ..display.characters import clean_text
 from ..errors import Errors, RstError
 from ..pipelines import load, pipeline_names
 from ..treebank.convert import blank_pipeline
@@ -23,13 +25,43 @@ Item = TypeVar("Item")
 MAX_NAME_BYTES = 180
 
 
+class ParseCommand(TyperCommand):
+    """A command for which wrong usage ends with exit code 1: 2 means that some inputs failed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. See click's `Command.parse_args`."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Typer does not give its class for wrong usage a public name.
+            if isinstance(error, typer.BadParameter.__bases__):
+                error.exit_code = 1  # type: ignore[attr-defined]
+            raise
+
+
 @contextmanager
-def clean_errors() -> Iterator[None]:
-    """Show a problem as one message, without a traceback, and end with exit code 1."""
+def clean_errors(place: str = "rst") -> Iterator[None]:
+    """Show a problem as one message, without a traceback, and end with exit code 1.
+
+    place (str): What the message begins with: the command.
+    """
     try:
         yield
+    except BrokenPipeError:  # the reader of the output has seen enough: typer ends quietly
+        raise
     except (RstError, OSError) as error:
-        msg.fail(str(error), exits=1)
+        complain(place, error)
+        raise typer.Exit(1) from error
+
+
+def complain(place: str, problem: BaseException | str) -> None:
+    """Report a problem in one line on standard error, away from the trees.
+
+    place (str): Where it occurred.
+    problem (BaseException | str): What occurred.
+    """
+    message = f"{place}: {str(problem) or type(problem).__name__}"
+    tqdm.write(clean_text(message, "\ufffd"), file=sys.stderr)
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:

@@ -121,7 +121,6 @@ def test_split_draws_the_same_table_again(run, tmp_path):
     [
         (("convert", "nowhere", "out.spacy"), "R131"),
         (("convert", FERRY, "out.spacy", "--split", "dev"), "R137"),
-        (("export", FERRY, "folder"), "R501"),
         (("export", "nowhere.spacy", "folder"), "nowhere.spacy"),
     ],
 )
