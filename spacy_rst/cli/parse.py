@@ -24,6 +24,7 @@ from ..display import RENDERERS, render_tree
 from ..display.characters import clean_text
 from ..doc import NAME_KEY, doc_from_edus, get_json, get_tree
 from ..errors import Errors, RstError
+from ..evaluation import makes_edus
 from ..pipelines import DEFAULT_PIPELINE
 from ..util import atomic_path, write_atomically
 from . import rst_app
@@ -320,7 +321,7 @@ def load_pipeline(model: str, edus: str = "auto") -> Language:
         pipes = ", ".join(metas) or "there are none"
         raise RstError(Errors.R517.format(model=model, pipes=pipes))
     before = nlp.pipe_names[: nlp.pipe_names.index(parser)]
-    segmenters = [name for name in before if "doc.spans" in metas[name].assigns]
+    segmenters = [name for name in before if makes_edus(nlp, name)]
     if edus == "auto":
         if not segmenters:
             raise RstError(Errors.R518.format(model=model))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel
 from spacy.language import Language
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -27,9 +28,10 @@ from spacy.training.loop import DIR_MODEL_BEST, train
 from spacy.util import load_model
 from thinc.api import require_gpu
 
-from ..doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, edu_places, original_language
+from ..doc import NAME_KEY, SOURCE_KEY, TREEBANK_KEY, edu_places, original_language
 from ..errors import Errors, RstError
-from ..scoring.evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
+from ..evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
+from ..scoring.parseval import SpanCounts
 from ..scoring.scorer import count_example
 from ..scoring.segmentation import count_edus
 from ..util import write_atomically
@@ -44,6 +46,29 @@ LOCK_SECONDS = 5.0
 POLL_SECONDS = 0.1
 STOP_SECONDS = 10.0
 LOG_TAIL = 20
+
+
+class _Point(BaseModel):
+    step: float
+    score: float
+
+
+class _Document(BaseModel):
+    lang: str | None
+    treebank: str | None
+    source: str | None
+    rst: SpanCounts
+    original: SpanCounts
+
+
+class _Result(BaseModel):
+    """The parts of a result file that are read again."""
+
+    fingerprint: str
+    checkpoint: _Point
+    times: dict[str, float | str]
+    curve: list[_Point]
+    documents: dict[str, dict[str, list[_Document]]]
 
 
 class State(StrEnum):
@@ -116,9 +141,11 @@ class ResultFolder:
         if not path.exists():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf8"))
+            result = json.loads(path.read_text(encoding="utf8"))
+            _Result.model_validate(result)
         except ValueError as error:
             raise RstError(Errors.R734.format(path=path, error=error)) from error
+        return result
 
 
 def _is_locked(path: Path) -> bool:
@@ -179,22 +206,19 @@ def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> 
         the counts of each document, so that every score can be computed anew.
     """
     identity = fingerprint(grid, cell)
-    corpus = grid.approaches[cell.approach].corpus
+    approach = grid.approaches[cell.approach]
     config = cell_config(grid, cell)
     logger = config["training"]["logger"]
     curve_path = work / "curve.jsonl"
-    config["training"]["logger"] = {
-        "@loggers": "spacy_rst.CurveLogger.v1",
-        "path": str(curve_path),
-        "console_output": True,
-    }
+    own_logger = {"@loggers": "spacy_rst.CurveLogger.v1", "path": str(curve_path)}
+    config["training"]["logger"] = own_logger
     if gpu_id >= 0:
         require_gpu(gpu_id)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    started, clock = _now(), time.perf_counter()
     nlp = init_nlp(config, use_gpu=gpu_id)
     modes = EDU_SOURCES[grid.edus]
     if "predicted" in modes and not any(makes_edus(nlp, name) for name in nlp.pipe_names):
-        raise RstError(Errors.R735.format(path=grid.approaches[cell.approach].config))
+        raise RstError(Errors.R735.format(path=approach.config))
     train(nlp, work, use_gpu=gpu_id)
     trained = time.perf_counter()
     full_config = nlp.config.copy()
@@ -202,7 +226,7 @@ def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> 
     curve = read_curve(curve_path)
     chosen = best_point(curve)
     best = load_model(work / DIR_MODEL_BEST)
-    scores, documents = score_splits(best, grid, corpus, modes)
+    scores, documents = score_splits(best, grid, approach.corpus, modes)
     return {
         "cell": cell.name,
         "fingerprint": identity,
@@ -221,14 +245,14 @@ def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> 
         "documents": documents,
         "curve": curve,
         "times": {
-            "started": started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "started": started,
+            "finished": _now(),
             "train_seconds": round(trained - clock, 1),
             "score_seconds": round(time.perf_counter() - trained, 1),
         },
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
         "machine": {"system": platform.platform(), "gpu_id": gpu_id},
-        "data": {"corpus": str(corpus), "sha256": hash_corpus(corpus)},
+        "data": {"corpus": str(approach.corpus), "sha256": hash_corpus(approach.corpus)},
         "config": full_config,
     }
 
@@ -245,16 +269,14 @@ def score_splits(
     RETURNS (tuple[dict[str, Any], dict[str, Any]]): By split and mode, what `make_report` says,
         and the counts of each document.
     """
-    scores: dict[str, dict[str, Any]] = {}
-    documents: dict[str, dict[str, Any]] = {}
+    scores: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
+    documents: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
     for split in SCORED_SPLITS:
         docs = read_gold([corpus / split], nlp.vocab, treebanks=grid.treebanks())
-        parsed = {mode: parse_docs(nlp, docs, edus=mode) for mode in modes}
-        scores[split] = {mode: make_report(examples) for mode, examples in parsed.items()}
-        documents[split] = {
-            mode: [document_counts(example) for example in examples]
-            for mode, examples in parsed.items()
-        }
+        for mode in modes:
+            examples = parse_docs(nlp, docs, edus=mode)
+            scores[split][mode] = make_report(examples)
+            documents[split][mode] = list(map(document_counts, examples))
     return scores, documents
 
 
@@ -268,15 +290,17 @@ def document_counts(example: Example) -> dict[str, Any]:
     gold = example.reference
     edus = count_edus(edu_places(gold), edu_places(example.predicted))
     return {
-        **{key: gold.user_data.get(key) for key in (NAME_KEY, TREEBANK_KEY, SOURCE_KEY)},
-        LANGUAGE_KEY: original_language(gold),
+        "name": gold.user_data.get(NAME_KEY),
+        "treebank": gold.user_data.get(TREEBANK_KEY),
+        "source": gold.user_data.get(SOURCE_KEY),
+        "lang": original_language(gold),
         **{method: list(counts) for method, counts in count_example(example).items()},
         "edus": list(edus),
     }
 
 
-def _versions() -> Mapping[str, str]:
-    return {name: version(name) for name in PACKAGES}
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def run_cells(
@@ -356,7 +380,7 @@ def _outcome(exit_code: int, cell: Cell, folder: ResultFolder) -> State:
         "cell": cell.name,
         "exit_code": exit_code,
         "signal": signal.Signals(-exit_code).name if exit_code < 0 else None,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time": _now(),
         "log": lines[-LOG_TAIL:],
     }
     write_atomically(folder.failure(cell), json.dumps(failure, indent=2, ensure_ascii=False) + "\n")

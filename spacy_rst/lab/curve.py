@@ -49,10 +49,7 @@ def make_curve_logger(
 
 def _point(info: dict[str, Any]) -> dict[str, Any]:
     return {
-        "epoch": info["epoch"],
-        "step": info["step"],
-        "seconds": info["seconds"],
-        "words": info["words"],
+        **{key: info[key] for key in ("epoch", "step", "seconds", "words")},
         "losses": {name: float(loss) for name, loss in info["losses"].items()},
         "score": float(info["score"]),
         "scores": info["other_scores"],
