@@ -56,15 +56,6 @@ def _point(info: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_curve(path: Path) -> list[dict[str, Any]]:
-    """Read what the logger wrote.
-
-    path (Path): The file.
-    RETURNS (list[dict[str, Any]]): The evaluations in their order.
-    """
-    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
-
-
 def best_point(curve: list[dict[str, Any]]) -> dict[str, Any]:
     """Find the evaluation whose checkpoint spaCy kept: the best, and of equal ones the last.
 

@@ -66,7 +66,7 @@ def write_report(grid: Grid, folder: ResultFolder) -> list[Path]:
         for name, (split, key) in TABLES.items():
             rows = system_rows(grid, results, split, mode, key)
             if mode == "gold":
-                rows = baseline_rows(baselines[split], split, key) + rows
+                rows = _baseline_rows(baselines[split], split, key) + rows
             if mode == "gold" and name == "test":
                 rows = published_rows() + rows
             path = folder.report / (name if mode == "gold" else f"{name}_{mode}")
@@ -112,7 +112,7 @@ def _curve(result: Result) -> list[tuple[float, float]]:
 
 def _test_scores(result: Result) -> Scores:
     documents = result["documents"]["test"]
-    return score_groups(documents.get("gold") or documents["predicted"], "lang")
+    return _score_groups(documents.get("gold") or documents["predicted"], "lang")
 
 
 def system_rows(
@@ -136,9 +136,9 @@ def system_rows(
         if len(cell.languages) == 1 and "mono" in grid.trainings:
             treebanks = grid.treebanks(cell.languages)
             own = [document for document in documents if document["treebank"] in treebanks]
-            seeds[cell.approach, "mono"][cell.seed] |= score_groups(own, key)
+            seeds[cell.approach, "mono"][cell.seed] |= _score_groups(own, key)
         if cell.training in ("en", "multi"):
-            seeds[cell.approach, cell.training][cell.seed] = score_groups(documents, key)
+            seeds[cell.approach, cell.training][cell.seed] = _score_groups(documents, key)
     return [
         Row(
             system=f"{APPROACH_NAMES.get(approach, approach)}, {SYSTEM_NAMES[kind]}",
@@ -183,19 +183,12 @@ def baseline_documents(grid: Grid) -> dict[str, dict[str, list[Document]]]:
     }
 
 
-def baseline_rows(baselines: dict[str, list[Document]], split: str, key: str) -> list[Row]:
-    """Score baselines.
-
-    baselines (dict[str, list[Document]]): The counts of each document by name of the baseline.
-    split (str): "dev" or "test".
-    key (str): What the columns are: "lang" or "treebank".
-    RETURNS (list[Row]): A row for each baseline.
-    """
+def _baseline_rows(baselines: dict[str, list[Document]], split: str, key: str) -> list[Row]:
     return [
         Row(
             system=f"Baseline: {name}",
             data=describe_data(documents, split),
-            scores=aggregate_scores([score_groups(documents, key)]),
+            scores=aggregate_scores([_score_groups(documents, key)]),
             note="Gold EDUs, no model",
         )
         for name, documents in baselines.items()
@@ -209,13 +202,8 @@ def _by_language(docs: Iterable[Doc]) -> dict[str, list[Doc]]:
     return groups
 
 
-def score_groups(documents: Iterable[Document], key: str) -> Scores:
-    """Score documents from their counts, by language or treebank.
-
-    documents (Iterable[Document]): What `document_counts` made.
-    key (str): "lang" or "treebank".
-    RETURNS (Scores): Language or treebank -> metric -> score.
-    """
+def _score_groups(documents: Iterable[Document], key: str) -> Scores:
+    """Score documents from their counts, by language or treebank."""
     groups: dict[str, dict[str, list[SpanCounts]]] = defaultdict(lambda: defaultdict(list))
     for document in documents:
         for method in SPANS_BY_METHOD:

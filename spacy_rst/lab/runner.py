@@ -10,15 +10,16 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import srsly
 from filelock import FileLock, Timeout
 from pydantic import BaseModel
 from spacy.language import Language
@@ -35,7 +36,7 @@ from ..scoring.parseval import SpanCounts
 from ..scoring.scorer import count_example
 from ..scoring.segmentation import count_edus
 from ..util import write_atomically
-from .curve import best_point, read_curve
+from .curve import best_point
 from .grid import Cell, Grid, cell_config, fingerprint, hash_corpus
 
 PACKAGES = ("spacy_rst", "spacy", "thinc", "torch", "spacy-transformers", "numpy")
@@ -81,38 +82,25 @@ class State(StrEnum):
     waiting = "waiting"
 
 
+def _place(folder: str, ending: str = "") -> Callable[[ResultFolder, Cell], Path]:
+    return lambda self, cell: self.root / folder / f"{cell.name}{ending}"
+
+
 @dataclass(frozen=True)
 class ResultFolder:
-    """Where the files of a grid are.
+    """Where the files of a grid are: a folder for each kind, with one file or folder per cell.
 
     root (Path): The output folder.
     """
 
     root: Path
 
-    def result(self, cell: Cell) -> Path:
-        """RETURNS (Path): The cell's result, there once it is done."""
-        return self.root / "cells" / f"{cell.name}.json"
-
-    def failure(self, cell: Cell) -> Path:
-        """RETURNS (Path): What is known about the cell's last failure."""
-        return self.root / "failed" / f"{cell.name}.json"
-
-    def log(self, cell: Cell) -> Path:
-        """RETURNS (Path): What the cell's processes printed."""
-        return self.root / "logs" / f"{cell.name}.log"
-
-    def model(self, cell: Cell) -> Path:
-        """RETURNS (Path): The cell's best pipeline."""
-        return self.root / "models" / cell.name
-
-    def work(self, cell: Cell) -> Path:
-        """RETURNS (Path): What the cell needs while it is trained."""
-        return self.root / "work" / cell.name
-
-    def lock(self, cell: Cell) -> Path:
-        """RETURNS (Path): The file that the process running the cell holds."""
-        return self.root / "work" / f"{cell.name}.lock"
+    result = _place("cells", ".json")  # there once the cell is done
+    failure = _place("failed", ".json")  # what is known about the last failure
+    log = _place("logs", ".log")  # what the cell's processes printed
+    model = _place("models")  # the best pipeline
+    work = _place("work")  # what is needed while the cell is trained
+    lock = _place("work", ".lock")  # held by the process that runs the cell
 
     @property
     def report(self) -> Path:
@@ -181,7 +169,7 @@ def run_cell(
             work = folder.work(cell)
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
-            result = train_and_score(grid, cell, work, gpu_id=gpu_id)
+            result = _train_and_score(grid, cell, work, gpu_id=gpu_id)
             model = folder.model(cell)
             shutil.rmtree(model, ignore_errors=True)
             if keep_model:
@@ -195,16 +183,9 @@ def run_cell(
     return State.done
 
 
-def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> dict[str, Any]:
-    """Train a pipeline as `spacy train` does and score its best checkpoint.
-
-    grid (Grid): The grid.
-    cell (Cell): The cell.
-    work (Path): A folder for the training.
-    gpu_id (int): The GPU, -1 for the CPU.
-    RETURNS (dict[str, Any]): All that is worth knowing about the cell, as JSON. `documents` has
-        the counts of each document, so that every score can be computed anew.
-    """
+def _train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int) -> dict[str, Any]:
+    """Train a pipeline as `spacy train` does and score its best checkpoint. The result has all that
+    is worth knowing about the cell; the counts of each document make every score again."""
     identity = fingerprint(grid, cell)
     approach = grid.approaches[cell.approach]
     config = cell_config(grid, cell)
@@ -223,17 +204,14 @@ def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> 
     trained = time.perf_counter()
     full_config = nlp.config.copy()
     full_config["training"]["logger"] = logger
-    curve = read_curve(curve_path)
+    curve = list(srsly.read_jsonl(curve_path))
     chosen = best_point(curve)
     best = load_model(work / DIR_MODEL_BEST)
     scores, documents = score_splits(best, grid, approach.corpus, modes)
     return {
         "cell": cell.name,
         "fingerprint": identity,
-        "training": cell.training,
-        "approach": cell.approach,
-        "seed": cell.seed,
-        "languages": list(cell.languages),
+        **asdict(cell),
         "treebanks": grid.languages,
         "edus": grid.edus,
         "checkpoint": {

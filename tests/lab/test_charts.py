@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -176,14 +174,3 @@ def test_missing_characters_give_one_warning(tmp_path):
 def test_nothing_to_draw(draw):
     with pytest.raises(RstError, match="R721"):
         draw()
-
-
-def test_without_matplotlib_the_error_says_what_to_install():
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "from spacy_rst.lab.charts import draw_learning_curves\n"
-        "draw_learning_curves({'a': [(0, 1)]})\n"
-    )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert finished.returncode == 1
-    assert "R715" in finished.stderr and "spacy_rst[analysis]" in finished.stderr

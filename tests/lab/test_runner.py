@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_seed_others(grid, resul
 def test_a_cell_that_is_done_is_not_run_again(grid, done, monkeypatch):
     folder, cell = done
     before = folder.result(cell).stat()
-    monkeypatch.delattr(runner, "train_and_score")
+    monkeypatch.delattr(runner, "_train_and_score")
     assert run_cell(grid, cell, folder) is State.done
     assert folder.result(cell).stat().st_mtime_ns == before.st_mtime_ns
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 
 import pytest
 import spacy
@@ -151,17 +149,6 @@ def test_too_few_documents(nlp):
 def test_one_topic_is_no_map(nlp):
     with pytest.raises(ValueError, match="at least 2"):
         find_topics(two_subjects(nlp), n_topics=1)
-
-
-def test_without_scikit_learn_the_error_says_what_to_install():
-    code = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "from spacy_rst.lab.topics import find_topics\n"
-        "find_topics([])\n"
-    )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert finished.returncode == 1
-    assert "R715" in finished.stderr and "scikit-learn" in finished.stderr
 
 
 def test_docs_of_the_package_serve_as_they_are(nlp):
