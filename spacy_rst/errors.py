@@ -389,8 +389,9 @@ class Errors(metaclass=_MessagesWithCodes):
         "'rst_parser' to it."
     )
     R518 = (
-        "The pipeline '{model}' does not divide texts into EDUs: no component before the parser "
-        "assigns doc.spans. Add 'edu_segmenter' to it, or use --edus sentences or --edus lines."
+        "The pipeline '{model}' does not divide texts into EDUs. Add 'edu_segmenter' before its "
+        "parser, set makes_edus = True on a component of your own that does, or use --edus "
+        "sentences or --edus lines."
     )
     R519 = (
         "{path} has room for one tree as {format}, but there are more documents. Give a folder "
@@ -487,15 +488,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Scoring and experiments
-    R701 = "There is no metric '{method}'. Use one of: {known}."
-    R710 = "There is no baseline '{name}'. Use one of: {known}."
-    R711 = "There are no scores to average. Give those of at least one seed."
-    R712 = "There is no table format '{name}'. Use one of: {known}."
-    R713 = "A table has no {what} '{name}'. Use one of: {known}."
-    R714 = (
-        "None of the {n_rows} rows has a score for this table ({blocks}). Choose another metric or "
-        "average, or give other rows."
-    )
     R715 = (
         "This needs {library}, which is not installed. Install it with: pip install "
         "'spacy_rst[analysis]'."
@@ -513,7 +505,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "No word is left to tell topics by: of the {n_words} different words, all are stop words "
         "or stand in too many or too few documents. Give more documents."
     )
-    R720 = "A topic map needs {name} of at least {minimum}, not {value}."
     R721 = "There is nothing to draw: {reason}."
     R722 = (
         "{path} is no training log: {error}. Write one with the logger spacy.ConsoleLogger.v3 and "
@@ -529,7 +520,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "have them. Install a font for them, such as Noto Sans CJK."
     )
     R730 = "{path} is no YAML that can be read: {error}"
-    R731 = "The grid {path} cannot be run: {problem}."
+    R731 = (
+        "The grid {path} cannot be run: {problems}. Names that YAML takes for something else, such "
+        "as no, need quotation marks."
+    )
     R732 = (
         "The config {path} cannot be used for experiments. It must be complete, and its corpora "
         "'train' and 'dev' read with spacy_rst.Corpus.v1. {error}"

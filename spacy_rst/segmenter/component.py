@@ -107,6 +107,8 @@ class EduSegmenter(TolerantPipe):
     DOCS: docs/edu_segmenter.md
     """
 
+    makes_edus = True
+
     def __init__(
         self,
         vocab: Vocab,
@@ -333,6 +335,8 @@ class SentenceEdus(Pipe):
 
     DOCS: docs/edu_segmenter.md#sentences-as-edus
     """
+
+    makes_edus = True
 
     def __init__(
         self,

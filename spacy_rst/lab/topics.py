@@ -1,13 +1,10 @@
-"""What treebanks are about: topics of documents (LDA), and a map of the documents (t-SNE).
-
-scikit-learn is imported when the first map is made.
-"""
+"""What treebanks are about: topics of documents (LDA), and a map of the documents (t-SNE)."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +18,14 @@ from spacy.util import get_lang_class
 from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, original_language
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
+from . import needed
+
+with needed("scikit-learn"):
+    from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+    from sklearn.manifold import TSNE
+    from sklearn.preprocessing import normalize
+    from threadpoolctl import threadpool_limits
 
 MIN_LETTERS = 3
 # Words of Chinese and Japanese are hardly ever longer; longer tokens are whole clauses.
@@ -47,14 +52,14 @@ class Topic:
     number (int): Its number; 1 is the topic of most documents.
     keywords (tuple[str, ...]): Its words, the most relevant first.
     n_documents (int): How many documents have it as their main topic.
-    place (tuple[float, float] | None): The middle of these documents on the map, None if there
-        are none.
+    place (tuple[float, ...] | None): The middle of these documents on the map, None if there are
+        none.
     """
 
     number: int
     keywords: tuple[str, ...]
     n_documents: int
-    place: tuple[float, float] | None
+    place: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class TopicDocument:
     original_language (str): The language it was written in, if it was translated.
     topic (int): The number of its main topic.
     shares (tuple[float, ...]): The share of each topic.
-    place (tuple[float, float]): Where it stands.
+    place (tuple[float, ...]): Where it stands.
     """
 
     name: str
@@ -76,7 +81,7 @@ class TopicDocument:
     original_language: str
     topic: int
     shares: tuple[float, ...]
-    place: tuple[float, float]
+    place: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +103,11 @@ class TopicMap:
         return tuple(sorted({document.language for document in self.documents}))
 
     def shares_by_treebank(self) -> dict[str, tuple[float, ...]]:
-        """RETURNS (dict[str, tuple[float, ...]]): For each treebank the mean share of each
-        topic."""
-        collected: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+        """RETURNS (dict[str, tuple[float, ...]]): The mean share of each topic by treebank."""
+        shares: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         for document in self.documents:
-            collected[document.treebank].append(document.shares)
-        return {
-            name: tuple(np.mean(collected[name], axis=0).tolist()) for name in sorted(collected)
-        }
+            shares[document.treebank].append(document.shares)
+        return {name: tuple(np.mean(shares[name], axis=0).tolist()) for name in sorted(shares)}
 
 
 def find_topics(
@@ -125,48 +127,32 @@ def find_topics(
     max_features (int): Use so many words at most, the most frequent ones.
     seed (int): Makes the map repeatable.
     RETURNS (TopicMap): The map.
-    RAISES (RstError): If there are too few documents or words, or scikit-learn is not installed.
+    RAISES (RstError): If there are too few documents or words.
     """
-    for name, value, minimum in (
-        ("n_topics", n_topics, 2),
-        ("n_keywords", n_keywords, 1),
-        ("max_features", max_features, 1),
-    ):
-        if value < minimum:
-            raise RstError(Errors.R720.format(name=name, value=value, minimum=minimum))
-    try:
-        import sklearn  # noqa: F401  (asked for before the work begins)
-        from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise RstError(Errors.R715.format(library="scikit-learn")) from error
-    described = [(_description(doc), list(topic_words(doc))) for doc in docs]
-    described = [(description, words) for description, words in described if words]
+    if n_topics < 2:
+        raise ValueError("a topic map needs at least 2 topics")
+    described = [(_description(doc), words) for doc in docs if (words := list(topic_words(doc)))]
     if len(described) < n_topics:
         raise RstError(Errors.R718.format(n_topics=n_topics, n_docs=len(described)))
-    vocabulary = _choose_vocabulary([words for _, words in described], max_features)
-    counts = _count_matrix([words for _, words in described], vocabulary)
+    counts, vocabulary = _count_words([words for _, words in described], max_features)
     # Sums in several threads come out in another order each time.
     with threadpool_limits(1):
         shares, word_weights = _fit_topics(counts, n_topics, seed)
         places = _lay_out(counts, shares, seed)
     main = shares.argmax(axis=1)
-    order = sorted(range(n_topics), key=lambda topic: (-int((main == topic).sum()), topic))
+    sizes = np.bincount(main, minlength=n_topics)
+    order = np.argsort(-sizes, kind="stable").tolist()
     keywords = _keywords(word_weights, counts, vocabulary, n_keywords)
     topics = tuple(
-        Topic(
-            number=number,
-            keywords=keywords[topic],
-            n_documents=int((main == topic).sum()),
-            place=_middle(places[main == topic]),
-        )
+        Topic(number, keywords[topic], int(sizes[topic]), _middle(places[main == topic]))
         for number, topic in enumerate(order, start=1)
     )
     documents = tuple(
         TopicDocument(
             *description,
-            topic=order.index(int(main[row])) + 1,
-            shares=tuple(shares[row, order].tolist()),
-            place=(float(places[row, 0]), float(places[row, 1])),
+            order.index(main[row]) + 1,
+            tuple(shares[row, order].tolist()),
+            tuple(places[row].tolist()),
         )
         for row, (description, _) in enumerate(described)
     )
@@ -192,8 +178,7 @@ def _with_pairs_of_characters(tokens: Sequence[str]) -> Iterator[str]:
     """Put the pairs of neighbouring characters in the place of Chinese and Japanese tokens that
     are clauses or, where most tokens are, single characters."""
     unspaced = [token for token in tokens if _is_unspaced(token)]
-    n_words = sum(map(_is_unspaced_word, unspaced))
-    is_divided = n_words > len(unspaced) / MAX_UNSPACED_WORD
+    is_divided = sum(map(_is_unspaced_word, unspaced)) > len(unspaced) / MAX_UNSPACED_WORD
     characters = ""
     # The empty token at the end closes the last run of characters.
     for token in (*tokens, ""):
@@ -225,10 +210,9 @@ def _is_word(text: str) -> bool:
 @lru_cache(maxsize=64)
 def _stop_words(language: str) -> frozenset[str]:
     try:
-        words: Iterable[str] = get_lang_class(language).Defaults.stop_words
+        return frozenset(map(str.casefold, get_lang_class(language).Defaults.stop_words))
     except ImportError:
         return frozenset()
-    return frozenset(word.casefold() for word in words)
 
 
 def _description(doc: Doc) -> tuple[str, str, str, str]:
@@ -238,58 +222,35 @@ def _description(doc: Doc) -> tuple[str, str, str, str]:
     return name, treebank, language, original_language(doc) or ""
 
 
-def _choose_vocabulary(documents: Sequence[Sequence[str]], max_features: int) -> list[str]:
-    n_documents = Counter(word for words in documents for word in set(words))
-    frequencies = Counter(word for words in documents for word in words)
-    if len(documents) >= MIN_DOCS_TO_FILTER:
-        least = max(2.0, MIN_SHARE_OF_DOCS * len(documents))
-        most = MAX_SHARE_OF_DOCS * len(documents)
-        kept = [word for word, number in n_documents.items() if least <= number <= most]
-    else:
-        kept = list(n_documents)
-    if not kept:
-        raise RstError(Errors.R719.format(n_words=len(n_documents)))
-    return sorted(sorted(kept, key=lambda word: (-frequencies[word], word))[:max_features])
-
-
-def _count_matrix(documents: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Any:
+def _count_words(documents: Sequence[list[str]], max_features: int) -> tuple[Any, Sequence[str]]:
     """Count the words of documents. Counts are damped: otherwise a few long documents that repeat
     their own words are topics by themselves."""
-    from scipy.sparse import csr_matrix
-
-    columns = {word: column for column, word in enumerate(vocabulary)}
-    rows, places, values = [], [], []
-    for row, words in enumerate(documents):
-        for word, count in sorted(Counter(words).items()):
-            if word in columns:
-                rows.append(row)
-                places.append(columns[word])
-                values.append(1 + math.log(count))
-    shape = (len(documents), len(vocabulary))
-    return csr_matrix((values, (rows, places)), shape=shape, dtype=np.float64)
+    limits: dict[str, float] = {}
+    if len(documents) >= MIN_DOCS_TO_FILTER:
+        least = max(2, math.ceil(MIN_SHARE_OF_DOCS * len(documents)))
+        limits = {"min_df": least, "max_df": MAX_SHARE_OF_DOCS}
+    vectorizer = CountVectorizer(analyzer=list, max_features=max_features, **limits)
+    try:
+        counts = vectorizer.fit_transform(documents).astype(np.float64)
+    except ValueError as error:
+        raise RstError(Errors.R719.format(n_words=len(set().union(*documents)))) from error
+    counts.data = 1 + np.log(counts.data)
+    return counts, vectorizer.get_feature_names_out().tolist()
 
 
 def _fit_topics(counts: Any, n_topics: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Give the share of each topic in each document, and of each word in each topic."""
-    from sklearn.decomposition import LatentDirichletAllocation
-
     fitted = [
         LatentDirichletAllocation(n_topics, max_iter=LDA_ROUNDS, random_state=start).fit(counts)
         for start in range(seed * LDA_STARTS, (seed + 1) * LDA_STARTS)
     ]
     best = min(fitted, key=lambda lda: lda.bound_)
-    weights = best.components_ / best.components_.sum(axis=1, keepdims=True)
-    return best.transform(counts), weights
+    return best.transform(counts), normalize(best.components_, norm="l1")
 
 
 def _lay_out(counts: Any, shares: np.ndarray, seed: int) -> np.ndarray:
     """Find a place for each document by its topics and its words: by its few topics alone, t-SNE
     would string the documents on threads from one topic to the next."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfTransformer
-    from sklearn.manifold import TSNE
-    from sklearn.preprocessing import normalize
-
     weighted = TfidfTransformer().fit_transform(counts)
     dimensions = min(WORD_DIMENSIONS, min(weighted.shape) - 1)
     # Square roots make Euclidean distances those of Hellinger, which suit shares.
@@ -314,8 +275,5 @@ def _keywords(
     return [tuple(vocabulary[column] for column in row) for row in best]
 
 
-def _middle(places: np.ndarray) -> tuple[float, float] | None:
-    if not len(places):
-        return None
-    x, y = np.median(places, axis=0)
-    return float(x), float(y)
+def _middle(places: np.ndarray) -> tuple[float, ...] | None:
+    return tuple(np.median(places, axis=0).tolist()) if len(places) else None

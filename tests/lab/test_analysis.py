@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from spacy_rst.errors import RstError
-from spacy_rst.scoring.analysis import (
+from spacy_rst.lab.analysis import (
     TreePair,
     average_curves,
     confusion_matrix,
@@ -17,8 +17,8 @@ from spacy_rst.scoring.analysis import (
     scores_by_length,
     transfer_matrix,
 )
+from spacy_rst.lab.tables import Row, Value
 from spacy_rst.scoring.parseval import F1Scores, count_trees, micro_scores
-from spacy_rst.scoring.report import Metric, Row, Value
 from spacy_rst.tree import RstTree
 from tests.strategies import tree_pairs
 
@@ -112,7 +112,7 @@ def test_scores_by_depth():
 
 
 def test_unknown_method():
-    with pytest.raises(RstError, match="R701"):
+    with pytest.raises(ValueError, match="'labelled' is none of rst, original"):
         scores_by_length([(GOLD, GOLD)], method="labelled")
 
 
@@ -138,7 +138,7 @@ def test_one_bin_for_all_has_the_scores_of_the_metric(first, second):
     assert right == sum(count.relation for count in original)
 
 
-METRIC = Metric("original_parseval", "micro", "full")
+METRIC = "rst_original_full"
 
 
 def test_transfer_matrix():
@@ -148,11 +148,14 @@ def test_transfer_matrix():
         Row("all", "", {"de": {METRIC: Value(0.6)}}),
     ]
     matrix = transfer_matrix(rows, METRIC)
-    assert matrix.trained_on == ("en", "de", "all")
-    assert matrix.tested_on == ("en", "de", "ru")
-    assert matrix.values == ((0.5, 0.3, None), (0.2, 0.4, None), (None, 0.6, None))
-    chosen = transfer_matrix(rows, tuple(METRIC), columns=["de"])
-    assert chosen.values == ((0.3,), (0.4,), (0.6,))
+    assert list(matrix) == ["en", "de", "all"]
+    assert [list(row.items()) for row in matrix.values()] == [
+        [("en", 0.5), ("de", 0.3), ("ru", None)],
+        [("en", 0.2), ("de", 0.4), ("ru", None)],
+        [("en", None), ("de", 0.6), ("ru", None)],
+    ]
+    chosen = transfer_matrix(rows, METRIC, columns=["de"])
+    assert chosen == {"en": {"de": 0.3}, "de": {"de": 0.4}, "all": {"de": 0.6}}
 
 
 def test_average_curves():

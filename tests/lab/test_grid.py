@@ -11,7 +11,7 @@ import srsly
 from spacy.util import load_config
 
 from spacy_rst.errors import RstError
-from spacy_rst.experiments.grid import cell_config, fingerprint, hash_corpus, make_grid, read_grid
+from spacy_rst.lab.grid import cell_config, fingerprint, hash_corpus, make_grid, read_grid
 from tests.test_configs import CONFIGS
 
 CONTENT = {
@@ -114,25 +114,36 @@ def test_overrides_for_all_and_for_one_training():
 @pytest.mark.parametrize(
     "changes, problem",
     [
-        ({"languags": ["en"]}, "no setting 'languags'"),
-        ({"languages": None}, "'languages' is missing"),
-        ({"languages": ["en"]}, "a list of treebanks for each"),
-        ({"languages": {"en": "en.gum"}}, "must be a list"),
-        ({"languages": {"en": ["en.gum"], False: ["no.rst"]}}, "between quotes"),
-        ({"languages": {"en": ["en.gum", "en.gum"]}}, "twice"),
-        ({"languages": {"en": ["en.gum"], "de": ["en.gum"]}}, "treebanks of its own"),
-        ({"languages": {"en": []}}, "treebanks of its own"),
+        ({"languags": ["en"]}, "languags: Extra inputs"),
+        ({"languages": None}, "languages: Input should be a valid dictionary"),
+        ({"languages": {}}, "languages: Dictionary should have at least 1 item"),
+        ({"languages": ["en"]}, "languages: Input should be a valid dictionary"),
+        ({"languages": {"en": "en.gum"}}, "languages.en: Input should be a valid list"),
+        ({"languages": {"en": ["en.gum"], False: ["no.rst"]}}, "quotation marks"),
+        ({"languages": {"en": [True]}}, "languages.en.0: Input should be a valid string"),
+        ({"languages": {"en": ["en.gum", "en.gum"]}}, "twice in ['en.gum', 'en.gum']"),
+        ({"languages": {"en": ["en.gum"], "de": ["en.gum"]}}, "twice"),
+        ({"languages": {"en": []}}, "languages.en: List should have at least 1 item"),
         ({"languages": {"de": ["de.pcc2.2"]}}, "needs 'en'"),
-        ({"approaches": {}}, "'approaches' is missing"),
-        ({"approaches": ["encoder"]}, "needs a name"),
-        ({"approaches": {"encoder": {"corpus": "corpus"}}}, "needs 'config' and 'corpus'"),
-        ({"approaches": {"../x": {"config": "a", "corpus": "b"}}}, "file names"),
-        ({"trainings": ["en", "zero-shot"]}, "no training 'zero-shot'"),
-        ({"seeds": []}, "whole numbers"),
-        ({"seeds": [0.5]}, "whole numbers"),
-        ({"edus": "some"}, "'edus' must be"),
-        ({"overrides": {"training.max_epochs": 3}}, "not training.max_epochs"),
-        ({"overrides": ["a"]}, "'overrides' needs"),
+        ({"languages": {"en": ["en.gum"], "../x": ["de.pcc"]}}, "languages.../x"),
+        ({"languages": {"en": ["en.gum"], "x\n": ["de.pcc"]}}, "should match pattern"),
+        ({"approaches": {}}, "approaches: Dictionary should have at least 1 item"),
+        ({"approaches": ["encoder"]}, "approaches: Input should be a valid dictionary"),
+        ({"approaches": {"encoder": {"corpus": "c"}}}, "approaches.encoder.config: Field required"),
+        ({"approaches": {"encoder": "c"}}, "approaches.encoder: Input should be"),
+        ({"approaches": {"../x": {"config": "a", "corpus": "b"}}}, "approaches.../x"),
+        (
+            {"trainings": ["en", "zero-shot"]},
+            "trainings.1: Input should be 'en', ",
+        ),
+        ({"trainings": ["en", "en"]}, "twice"),
+        ({"seeds": []}, "seeds: List should have at least 1 item"),
+        ({"seeds": [0.5]}, "seeds.0: Input should be a valid integer"),
+        ({"seeds": [True]}, "seeds.0: Input should be a valid integer"),
+        ({"seeds": [-1]}, "seeds.0: Input should be greater than or equal to 0"),
+        ({"edus": "some"}, "edus: Input should be 'gold', 'predicted' or 'both'"),
+        ({"overrides": {"training.max_epochs": 3}}, "overrides.training.max_epochs"),
+        ({"overrides": ["a"]}, "overrides: Input should be a valid dictionary"),
     ],
 )
 def test_wrong_grids_are_refused(changes, problem):

@@ -10,16 +10,18 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import srsly
 from filelock import FileLock, Timeout
+from pydantic import BaseModel
 from spacy.language import Language
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -27,13 +29,14 @@ from spacy.training.loop import DIR_MODEL_BEST, train
 from spacy.util import load_model
 from thinc.api import require_gpu
 
-from ..doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, edu_places, original_language
+from ..doc import NAME_KEY, SOURCE_KEY, TREEBANK_KEY, edu_places, original_language
 from ..errors import Errors, RstError
-from ..scoring.evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
+from ..evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
+from ..scoring.parseval import SpanCounts
 from ..scoring.scorer import count_example
 from ..scoring.segmentation import count_edus
 from ..util import write_atomically
-from .curve import best_point, read_curve
+from .curve import best_point
 from .grid import Cell, Grid, cell_config, fingerprint, hash_corpus
 
 PACKAGES = ("spacy_rst", "spacy", "thinc", "torch", "spacy-transformers", "numpy")
@@ -46,6 +49,29 @@ STOP_SECONDS = 10.0
 LOG_TAIL = 20
 
 
+class _Point(BaseModel):
+    step: float
+    score: float
+
+
+class _Document(BaseModel):
+    lang: str | None
+    treebank: str | None
+    source: str | None
+    rst: SpanCounts
+    original: SpanCounts
+
+
+class _Result(BaseModel):
+    """The parts of a result file that are read again."""
+
+    fingerprint: str
+    checkpoint: _Point
+    times: dict[str, float | str]
+    curve: list[_Point]
+    documents: dict[str, dict[str, list[_Document]]]
+
+
 class State(StrEnum):
     """How far a cell is."""
 
@@ -56,38 +82,25 @@ class State(StrEnum):
     waiting = "waiting"
 
 
+def _place(folder: str, ending: str = "") -> Callable[[ResultFolder, Cell], Path]:
+    return lambda self, cell: self.root / folder / f"{cell.name}{ending}"
+
+
 @dataclass(frozen=True)
 class ResultFolder:
-    """Where the files of a grid are.
+    """Where the files of a grid are: a folder for each kind, with one file or folder per cell.
 
     root (Path): The output folder.
     """
 
     root: Path
 
-    def result(self, cell: Cell) -> Path:
-        """RETURNS (Path): The cell's result, there once it is done."""
-        return self.root / "cells" / f"{cell.name}.json"
-
-    def failure(self, cell: Cell) -> Path:
-        """RETURNS (Path): What is known about the cell's last failure."""
-        return self.root / "failed" / f"{cell.name}.json"
-
-    def log(self, cell: Cell) -> Path:
-        """RETURNS (Path): What the cell's processes printed."""
-        return self.root / "logs" / f"{cell.name}.log"
-
-    def model(self, cell: Cell) -> Path:
-        """RETURNS (Path): The cell's best pipeline."""
-        return self.root / "models" / cell.name
-
-    def work(self, cell: Cell) -> Path:
-        """RETURNS (Path): What the cell needs while it is trained."""
-        return self.root / "work" / cell.name
-
-    def lock(self, cell: Cell) -> Path:
-        """RETURNS (Path): The file that the process running the cell holds."""
-        return self.root / "work" / f"{cell.name}.lock"
+    result = _place("cells", ".json")  # there once the cell is done
+    failure = _place("failed", ".json")  # what is known about the last failure
+    log = _place("logs", ".log")  # what the cell's processes printed
+    model = _place("models")  # the best pipeline
+    work = _place("work")  # what is needed while the cell is trained
+    lock = _place("work", ".lock")  # held by the process that runs the cell
 
     @property
     def report(self) -> Path:
@@ -116,9 +129,11 @@ class ResultFolder:
         if not path.exists():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf8"))
+            result = json.loads(path.read_text(encoding="utf8"))
+            _Result.model_validate(result)
         except ValueError as error:
             raise RstError(Errors.R734.format(path=path, error=error)) from error
+        return result
 
 
 def _is_locked(path: Path) -> bool:
@@ -154,7 +169,7 @@ def run_cell(
             work = folder.work(cell)
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
-            result = train_and_score(grid, cell, work, gpu_id=gpu_id)
+            result = _train_and_score(grid, cell, work, gpu_id=gpu_id)
             model = folder.model(cell)
             shutil.rmtree(model, ignore_errors=True)
             if keep_model:
@@ -168,48 +183,35 @@ def run_cell(
     return State.done
 
 
-def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> dict[str, Any]:
-    """Train a pipeline as `spacy train` does and score its best checkpoint.
-
-    grid (Grid): The grid.
-    cell (Cell): The cell.
-    work (Path): A folder for the training.
-    gpu_id (int): The GPU, -1 for the CPU.
-    RETURNS (dict[str, Any]): All that is worth knowing about the cell, as JSON. `documents` has
-        the counts of each document, so that every score can be computed anew.
-    """
+def _train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int) -> dict[str, Any]:
+    """Train a pipeline as `spacy train` does and score its best checkpoint. The result has all that
+    is worth knowing about the cell; the counts of each document make every score again."""
     identity = fingerprint(grid, cell)
-    corpus = grid.approaches[cell.approach].corpus
+    approach = grid.approaches[cell.approach]
     config = cell_config(grid, cell)
     logger = config["training"]["logger"]
     curve_path = work / "curve.jsonl"
-    config["training"]["logger"] = {
-        "@loggers": "spacy_rst.CurveLogger.v1",
-        "path": str(curve_path),
-        "console_output": True,
-    }
+    own_logger = {"@loggers": "spacy_rst.CurveLogger.v1", "path": str(curve_path)}
+    config["training"]["logger"] = own_logger
     if gpu_id >= 0:
         require_gpu(gpu_id)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    started, clock = _now(), time.perf_counter()
     nlp = init_nlp(config, use_gpu=gpu_id)
     modes = EDU_SOURCES[grid.edus]
     if "predicted" in modes and not any(makes_edus(nlp, name) for name in nlp.pipe_names):
-        raise RstError(Errors.R735.format(path=grid.approaches[cell.approach].config))
+        raise RstError(Errors.R735.format(path=approach.config))
     train(nlp, work, use_gpu=gpu_id)
     trained = time.perf_counter()
     full_config = nlp.config.copy()
     full_config["training"]["logger"] = logger
-    curve = read_curve(curve_path)
+    curve = list(srsly.read_jsonl(curve_path))
     chosen = best_point(curve)
     best = load_model(work / DIR_MODEL_BEST)
-    scores, documents = score_splits(best, grid, corpus, modes)
+    scores, documents = score_splits(best, grid, approach.corpus, modes)
     return {
         "cell": cell.name,
         "fingerprint": identity,
-        "training": cell.training,
-        "approach": cell.approach,
-        "seed": cell.seed,
-        "languages": list(cell.languages),
+        **asdict(cell),
         "treebanks": grid.languages,
         "edus": grid.edus,
         "checkpoint": {
@@ -221,14 +223,14 @@ def train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int = -1) -> 
         "documents": documents,
         "curve": curve,
         "times": {
-            "started": started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "started": started,
+            "finished": _now(),
             "train_seconds": round(trained - clock, 1),
             "score_seconds": round(time.perf_counter() - trained, 1),
         },
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
         "machine": {"system": platform.platform(), "gpu_id": gpu_id},
-        "data": {"corpus": str(corpus), "sha256": hash_corpus(corpus)},
+        "data": {"corpus": str(approach.corpus), "sha256": hash_corpus(approach.corpus)},
         "config": full_config,
     }
 
@@ -245,16 +247,14 @@ def score_splits(
     RETURNS (tuple[dict[str, Any], dict[str, Any]]): By split and mode, what `make_report` says,
         and the counts of each document.
     """
-    scores: dict[str, dict[str, Any]] = {}
-    documents: dict[str, dict[str, Any]] = {}
+    scores: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
+    documents: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
     for split in SCORED_SPLITS:
         docs = read_gold([corpus / split], nlp.vocab, treebanks=grid.treebanks())
-        parsed = {mode: parse_docs(nlp, docs, edus=mode) for mode in modes}
-        scores[split] = {mode: make_report(examples) for mode, examples in parsed.items()}
-        documents[split] = {
-            mode: [document_counts(example) for example in examples]
-            for mode, examples in parsed.items()
-        }
+        for mode in modes:
+            examples = parse_docs(nlp, docs, edus=mode)
+            scores[split][mode] = make_report(examples)
+            documents[split][mode] = list(map(document_counts, examples))
     return scores, documents
 
 
@@ -268,15 +268,17 @@ def document_counts(example: Example) -> dict[str, Any]:
     gold = example.reference
     edus = count_edus(edu_places(gold), edu_places(example.predicted))
     return {
-        **{key: gold.user_data.get(key) for key in (NAME_KEY, TREEBANK_KEY, SOURCE_KEY)},
-        LANGUAGE_KEY: original_language(gold),
+        "name": gold.user_data.get(NAME_KEY),
+        "treebank": gold.user_data.get(TREEBANK_KEY),
+        "source": gold.user_data.get(SOURCE_KEY),
+        "lang": original_language(gold),
         **{method: list(counts) for method, counts in count_example(example).items()},
         "edus": list(edus),
     }
 
 
-def _versions() -> Mapping[str, str]:
-    return {name: version(name) for name in PACKAGES}
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def run_cells(
@@ -356,7 +358,7 @@ def _outcome(exit_code: int, cell: Cell, folder: ResultFolder) -> State:
         "cell": cell.name,
         "exit_code": exit_code,
         "signal": signal.Signals(-exit_code).name if exit_code < 0 else None,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time": _now(),
         "log": lines[-LOG_TAIL:],
     }
     write_atomically(folder.failure(cell), json.dumps(failure, indent=2, ensure_ascii=False) + "\n")

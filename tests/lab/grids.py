@@ -8,7 +8,7 @@ from typing import Any
 import spacy
 import srsly
 
-from spacy_rst.experiments.grid import Cell, Grid, make_grid, read_grid
+from spacy_rst.lab.grid import Cell, Grid, make_grid, read_grid
 from tests.sample import sample_docs, write_corpus
 from tests.test_configs import CONFIGS
 

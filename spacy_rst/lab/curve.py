@@ -49,23 +49,11 @@ def make_curve_logger(
 
 def _point(info: dict[str, Any]) -> dict[str, Any]:
     return {
-        "epoch": info["epoch"],
-        "step": info["step"],
-        "seconds": info["seconds"],
-        "words": info["words"],
+        **{key: info[key] for key in ("epoch", "step", "seconds", "words")},
         "losses": {name: float(loss) for name, loss in info["losses"].items()},
         "score": float(info["score"]),
         "scores": info["other_scores"],
     }
-
-
-def read_curve(path: Path) -> list[dict[str, Any]]:
-    """Read what the logger wrote.
-
-    path (Path): The file.
-    RETURNS (list[dict[str, Any]]): The evaluations in their order.
-    """
-    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
 
 
 def best_point(curve: list[dict[str, Any]]) -> dict[str, Any]:

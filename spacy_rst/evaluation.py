@@ -14,21 +14,17 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..doc import TREE_KEY, TREEBANK_KEY, original_language
-from ..errors import Errors, RstError
-from ..treebank.corpus import Corpus, copy_language, make_example
-from .baselines import BASELINES, baseline_examples
-from .scorer import LANGUAGE_MEAN_PREFIX, score_trees
-from .segmentation import score_edus
+from .doc import NAME_KEY, TREE_KEY, TREEBANK_KEY, original_language
+from .errors import Errors, RstError
+from .scoring.baselines import BASELINES, baseline_examples
+from .scoring.scorer import LANGUAGE_MEAN_PREFIX, score_trees
+from .scoring.segmentation import score_edus
+from .treebank.corpus import Corpus, copy_language, make_example
 
 Parse = Callable[[Sequence[Example]], list[Example]]
 PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
 # What a choice of EDUs stands for: the runs to make.
-EDU_SOURCES = {
-    "gold": ("gold",),
-    "predicted": ("predicted",),
-    "both": ("gold", "predicted"),
-}
+EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "predicted"]}
 
 
 def read_gold(paths: Sequence[Path], vocab: Vocab, **filters: Any) -> list[Doc]:
@@ -59,6 +55,7 @@ def parse_docs(
     batch_size (int | None): Documents to buffer.
     RETURNS (list[Example]): The parsed Docs with their gold ones.
     """
+    disable = []
     if edus == "gold":
         examples = [make_example(nlp, doc) for doc in docs]
         disable = [name for name in nlp.pipe_names if makes_edus(nlp, name)]
@@ -66,7 +63,6 @@ def parse_docs(
         examples = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
         for example in examples:
             copy_language(example.reference, example.predicted)
-        disable = []
     inputs = [example.predicted for example in examples]
     parsed = nlp.pipe(inputs, batch_size=batch_size, disable=disable)
     parsed = tqdm(parsed, total=len(inputs), desc="Parsing", unit="doc", disable=None)
@@ -75,15 +71,38 @@ def parse_docs(
     return examples
 
 
+def match_docs(gold: Iterable[Doc], predicted: Path, vocab: Vocab) -> list[Example]:
+    """Find the parsed Doc of each gold Doc, by its text.
+
+    gold (Iterable[Doc]): The gold Docs.
+    predicted (Path): A .spacy file, or a folder of them.
+    vocab (Vocab): The vocabulary.
+    RETURNS (list[Example]): The pairs, in the order of the gold Docs.
+    RAISES (RstError): If a gold Doc has none.
+    """
+    by_text: dict[str, list[Doc]] = defaultdict(list)
+    for doc in Corpus(predicted).read(vocab):
+        by_text[doc.text].append(doc)
+    examples = []
+    for doc in gold:
+        found = by_text[doc.text]
+        if not found:
+            name = str(doc.user_data.get(NAME_KEY) or doc.text[:40])
+            raise RstError(Errors.R716.format(document=name))
+        # The same text may stand in a corpus twice, each time with a tree of its own.
+        examples.append(Example(found.pop(0) if len(found) > 1 else found[0], doc))
+    return examples
+
+
 def makes_edus(nlp: Language, name: str) -> bool:
-    """Tell whether a component divides Docs into EDUs.
+    """Tell whether a component divides Docs into EDUs. Others may assign `doc.spans`, too, so that
+    a segmenter says it with an attribute: `makes_edus = True`.
 
     nlp (Language): The pipeline.
     name (str): The name of the component in it.
     RETURNS (bool): Whether it does.
     """
-    meta = nlp.get_pipe_meta(name)
-    return meta.factory == "edu_segmenter" or "doc.spans" in meta.assigns
+    return getattr(nlp.get_pipe(name), "makes_edus", False)
 
 
 def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict[str, Any]:
@@ -96,15 +115,11 @@ def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict
         documents, per language, per treebank where there are several, and the same for each of the
         `baselines`.
     """
-    report: dict[str, Any] = {
-        "documents": len(examples),
-        "scores": _scores(examples),
-        **_scores_of_groups(examples),
-    }
+    report = {"documents": len(examples), "scores": _scores(examples)} | _group_scores(examples)
     if baselines:
         parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
         report["baselines"] = {
-            name: {**_scores(parse(examples)), **_scores_of_groups(examples, parse)}
+            name: _scores(parse(examples)) | _group_scores(examples, parse)
             for name, parse in parsers.items()
         }
     return report
@@ -120,12 +135,11 @@ def _scores(examples: Sequence[Example]) -> dict[str, Any]:
     return {"documents": len(examples), **flat}
 
 
-def _scores_of_groups(
-    examples: Sequence[Example], parse: Parse = list
-) -> dict[str, dict[str, dict[str, Any]]]:
-    groups = {"per_lang": _scores_by(examples, original_language, parse)}
+def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
+    per_language = _scores_by(examples, original_language, parse)
     per_treebank = _scores_by(examples, lambda doc: doc.user_data.get(TREEBANK_KEY), parse)
-    return {**groups, "per_treebank": per_treebank} if len(per_treebank) > 1 else groups
+    scores = {"per_lang": per_language, "per_treebank": per_treebank}
+    return scores if len(per_treebank) > 1 else {"per_lang": per_language}
 
 
 def _scores_by(
@@ -133,7 +147,6 @@ def _scores_by(
 ) -> dict[str, dict[str, Any]]:
     groups: dict[str, list[Example]] = defaultdict(list)
     for example in examples:
-        group = group_of(example.reference)
-        if group is not None:
+        if (group := group_of(example.reference)) is not None:
             groups[group].append(example)
     return {group: _scores(parse(groups[group])) for group in sorted(groups)}

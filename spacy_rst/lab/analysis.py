@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from spacy.training import Example
+
+from ..doc import get_tree
 from ..errors import Errors, RstError
-from ..relations import NUCLEARITIES, RELATION_CLASSES, split_label
+from ..relations import NUCLEARITIES, RELATION_CLASSES
+from ..scoring.parseval import (
+    METRICS,
+    EduOffsets,
+    F1Scores,
+    LabelledSpans,
+    SpanCounts,
+    count_spans,
+    span_offsets,
+    spans_of,
+)
+from ..scoring.scorer import edu_chars
 from ..tree import RstTree
-from .parseval import METRICS, SPANS_BY_METHOD, EduOffsets, F1Scores
-from .report import MetricKey, Row
+from .tables import Row
 
 OTHER = "other"
 Curve = Sequence[tuple[float, float]]
-Place = tuple[int, int]
+ChooseBin = Callable[[int, int], int]
 
 
 class TreePair(NamedTuple):
@@ -35,6 +48,18 @@ class TreePair(NamedTuple):
     predicted: RstTree | None
     gold_edus: EduOffsets | None = None
     predicted_edus: EduOffsets | None = None
+
+
+def tree_pair(example: Example) -> TreePair:
+    """Take the trees of a document, with the places of their EDUs in the text.
+
+    example (Example): The document, with a gold tree.
+    RETURNS (TreePair): The trees.
+    """
+    gold, predicted = get_tree(example.reference), get_tree(example.predicted)
+    if gold is None:
+        raise ValueError("the document has no gold tree")
+    return TreePair(gold, predicted, edu_chars(gold), edu_chars(predicted))
 
 
 Pairs = Iterable[TreePair | tuple[RstTree, RstTree | None]]
@@ -79,20 +104,6 @@ class BinScores:
     scores: F1Scores | None
 
 
-@dataclass(frozen=True, slots=True)
-class TransferMatrix:
-    """What a parser trained on one language (row) scores on another (column).
-
-    trained_on (tuple[str, ...]): The names of the rows.
-    tested_on (tuple[str, ...]): The names of the columns.
-    values (tuple[tuple[float | None, ...], ...]): Scores between 0 and 1, None where unknown.
-    """
-
-    trained_on: tuple[str, ...]
-    tested_on: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]
-
-
 def confusion_matrix(pairs: Pairs, *, of: str = "relation", n_labels: int = 0) -> Confusion:
     """Compare the labels of the spans that both trees have, inner nodes with the root.
 
@@ -103,36 +114,34 @@ def confusion_matrix(pairs: Pairs, *, of: str = "relation", n_labels: int = 0) -
     RETURNS (Confusion): The counts. Relation classes come in alphabetical order, other relations
         after them.
     """
-    part = {"relation": 0, "nuclearity": 1}[of]
-    counted: Counter[tuple[str, str]] = Counter()
-    for pair in map(_as_pair, pairs):
-        if pair.predicted is None:
-            continue
-        gold = _inner_labels(pair.gold, pair.gold_edus)
-        predicted = _inner_labels(pair.predicted, pair.predicted_edus)
+    part = ("nuclearity", "relation").index(of)
+    counts: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        gold, predicted = _labelled_spans(TreePair(*pair), "original")
         for place in gold.keys() & predicted.keys():
-            labels = split_label(gold[place])[part], split_label(predicted[place])[part]
-            counted[labels] += 1
-    names = _kept_labels(counted, n_labels)
+            counts[gold[place][part], predicted[place][part]] += 1
+    names = _kept_labels(counts, n_labels)
     merged: Counter[tuple[str, str]] = Counter()
-    for (gold_label, predicted_label), count in counted.items():
-        key = tuple(label if label in names else OTHER for label in (gold_label, predicted_label))
-        merged[key] += count  # type: ignore[index]
+    for labels, count in counts.items():
+        row, column = (label if label in names else OTHER for label in labels)
+        merged[row, column] += count
     return Confusion(tuple(names), tuple(tuple(merged[g, p] for p in names) for g in names))
 
 
-def _inner_labels(tree: RstTree, edus: EduOffsets | None) -> dict[Place, str]:
-    return {_place(start, end, edus): label for start, _, end, label in tree.splits}
+def _labelled_spans(pair: TreePair, method: str) -> tuple[LabelledSpans, LabelledSpans]:
+    list_spans = spans_of(method)
+    predicted = () if pair.predicted is None else pair.predicted.splits
+    return list_spans(pair.gold.splits, pair.gold_edus), list_spans(predicted, pair.predicted_edus)
 
 
-def _kept_labels(counted: Counter[tuple[str, str]], n_labels: int) -> list[str]:
+def _kept_labels(counts: Counter[tuple[str, str]], n_labels: int) -> list[str]:
     frequencies: Counter[str] = Counter()
-    for labels, count in counted.items():
+    for labels, count in counts.items():
         for label in labels:
             frequencies[label] += count
     known = (*RELATION_CLASSES, *NUCLEARITIES)
     ordered = [label for label in known if label in frequencies]
-    ordered += sorted(frequencies.keys() - set(ordered))
+    ordered += sorted(frequencies.keys() - set(known))
     if not n_labels or len(ordered) <= n_labels:
         return ordered
     ranked = sorted(ordered, key=lambda label: -frequencies[label])[:n_labels]
@@ -146,13 +155,12 @@ def scores_by_length(pairs: Pairs, *, method: str = "original") -> list[BinScore
     method (str): "original" for inner nodes with the root, "rst" for all nodes but the root.
     RETURNS (list[BinScores]): The bins from the shortest to the longest, without gaps.
     """
-    bins = _scores_by(pairs, method, lambda length, depth: (length - 1).bit_length())
-    return [_named(_length_name(number), scores) for number, scores in bins]
 
+    def name(number: int) -> str:
+        shortest, longest = 2**number // 2 + 1, 2**number
+        return f"{shortest}-{longest}" if number > 1 else str(longest)
 
-def _length_name(number: int) -> str:
-    shortest, longest = 2 ** (number - 1) + 1 if number else 1, 2**number
-    return str(longest) if shortest == longest else f"{shortest}-{longest}"
+    return _scores_by(pairs, method, lambda length, depth: (length - 1).bit_length(), name)
 
 
 def scores_by_depth(
@@ -167,117 +175,81 @@ def scores_by_depth(
     n_depths (int): How many depths to tell apart; the last bin takes all that are deeper.
     RETURNS (list[BinScores]): The bins from the root downwards.
     """
-    bins = _scores_by(pairs, method, lambda length, depth: min(depth, n_depths - 1))
-    return [
-        _named(f"{depth}+" if depth == n_depths - 1 else str(depth), scores)
-        for depth, scores in bins
-    ]
+    deepest = n_depths - 1
 
+    def name(depth: int) -> str:
+        return f"{depth}+" if depth == deepest else str(depth)
 
-def _named(name: str, scores: BinScores) -> BinScores:
-    return BinScores(name, scores.gold, scores.predicted, scores.scores)
+    return _scores_by(pairs, method, lambda length, depth: min(depth, deepest), name)
 
 
 def _scores_by(
-    pairs: Pairs, method: str, choose_bin: Callable[[int, int], int]
-) -> list[tuple[int, BinScores]]:
-    """Count gold and predicted spans, and those of either that match, in the bin of each."""
-    if method not in SPANS_BY_METHOD:
-        raise RstError(Errors.R701.format(method=method, known=", ".join(SPANS_BY_METHOD)))
-    totals: tuple[Counter[int], Counter[int]] = Counter(), Counter()
-    hits: tuple[Counter[tuple[int, str]], Counter[tuple[int, str]]] = Counter(), Counter()
-    for pair in map(_as_pair, pairs):
-        sides = [
-            _binned_spans(tree, edus, method, choose_bin)
-            for tree, edus in ((pair.gold, pair.gold_edus), (pair.predicted, pair.predicted_edus))
-        ]
-        for side, other, total, hit in zip(sides, reversed(sides), totals, hits, strict=True):
-            for place, (bin_number, labels) in side.items():
-                total[bin_number] += 1
-                if place in other:
-                    for metric in _agreeing(labels, other[place][1]):
-                        hit[bin_number, metric] += 1
-    gold, predicted = totals
-    numbers = gold.keys() | predicted.keys()
-    scored = []
+    pairs: Pairs, method: str, choose_bin: ChooseBin, name: Callable[[int], str]
+) -> list[BinScores]:
+    """Compare the gold spans of each bin with all predicted ones (recall), and the predicted spans
+    of each bin with all gold ones (precision)."""
+    recalls: dict[int, list[SpanCounts]] = defaultdict(list)
+    precisions: dict[int, list[SpanCounts]] = defaultdict(list)
+    for pair in (TreePair(*pair) for pair in pairs):
+        gold, predicted = _labelled_spans(pair, method)
+        for number, spans in _binned(pair.gold, pair.gold_edus, gold, choose_bin).items():
+            recalls[number].append(count_spans(spans, predicted))
+        if pair.predicted is not None:
+            binned = _binned(pair.predicted, pair.predicted_edus, predicted, choose_bin)
+            for number, spans in binned.items():
+                precisions[number].append(count_spans(gold, spans))
+    numbers = recalls.keys() | precisions.keys()
+    bins = []
     for number in range(min(numbers, default=0), max(numbers, default=-1) + 1):
-        f1 = {
-            metric: _f1(
-                (hits[0][number, metric], gold[number]),
-                (hits[1][number, metric], predicted[number]),
-            )
-            for metric in METRICS
-        }
-        any_span = gold[number] + predicted[number]
-        scores = F1Scores(**f1) if any_span else None
-        scored.append((number, BinScores("", gold[number], predicted[number], scores)))
-    return scored
+        recall, precision = _sum(recalls[number]), _sum(precisions[number])
+        f1 = {metric: _f1(recall, precision, metric) for metric in METRICS}
+        scores = F1Scores(**f1) if recall.gold + precision.predicted else None
+        bins.append(BinScores(name(number), recall.gold, precision.predicted, scores))
+    return bins
 
 
-def _binned_spans(
-    tree: RstTree | None,
-    edus: EduOffsets | None,
-    method: str,
-    choose_bin: Callable[[int, int], int],
-) -> dict[Place, tuple[int, tuple[str, str]]]:
-    if tree is None:
-        return {}
-    labels = SPANS_BY_METHOD[method](tree.splits, edus)
-    spans = {}
+def _binned(
+    tree: RstTree, edus: EduOffsets | None, spans: LabelledSpans, choose_bin: ChooseBin
+) -> dict[int, dict[tuple[int, int], tuple[str, str]]]:
+    bins: dict[int, dict[tuple[int, int], tuple[str, str]]] = defaultdict(dict)
     for node in tree.nodes():
-        place = _place(node.start, node.end, edus)
+        place = span_offsets(node.start, node.end, edus)
         # The spans of a tree are those of its nodes: only the leaves or the root are left over.
-        if place in labels:
-            spans[place] = choose_bin(len(node), node.depth), labels[place]
-    return spans
+        if place in spans:
+            bins[choose_bin(len(node), node.depth)][place] = spans[place]
+    return bins
 
 
-def _agreeing(first: tuple[str, str], second: tuple[str, str]) -> list[str]:
-    nuclearity, relation = first[0] == second[0], first[1] == second[1]
-    agreed = {"nuclearity": nuclearity, "relation": relation, "full": nuclearity and relation}
-    return ["span", *(metric for metric, agrees in agreed.items() if agrees)]
+def _sum(counts: Sequence[SpanCounts]) -> SpanCounts:
+    return SpanCounts(*map(sum, zip(*counts, strict=True))) if counts else SpanCounts(*[0] * 6)
 
 
-def _f1(recall: tuple[int, int], precision: tuple[int, int]) -> float:
-    """F1 of two shares, each given as a part and its whole."""
-    (found, gold), (right, predicted) = recall, precision
-    if not found or not right:
-        return 0.0
-    return 2 / (gold / found + predicted / right)
-
-
-def _as_pair(pair: TreePair | tuple[RstTree, RstTree | None]) -> TreePair:
-    return TreePair(*pair)
-
-
-def _place(first: int, last: int, edus: EduOffsets | None) -> Place:
-    return (first, last) if edus is None else (edus[first][0], edus[last - 1][1])
+def _f1(recall: SpanCounts, precision: SpanCounts, metric: str) -> float:
+    found, right = getattr(recall, metric), getattr(precision, metric)
+    return 2 / (recall.gold / found + precision.predicted / right) if found and right else 0.0
 
 
 def transfer_matrix(
-    rows: Iterable[Row], metric: MetricKey, columns: Sequence[str] | None = None
-) -> TransferMatrix:
+    rows: Sequence[Row], score: str, columns: Sequence[str] | None = None
+) -> dict[str, dict[str, float | None]]:
     """Arrange the scores of parsers by what they were trained and tested on.
 
-    rows (Iterable[Row]): One row for each parser, named after what it was trained on.
-    metric (Metric): Which score, e.g. ("original_parseval", "micro", "full").
+    rows (Sequence[Row]): One row for each parser, named after what it was trained on.
+    score (str): The name of the score, e.g. `rst_original_full`.
     columns (Sequence[str] | None): The test languages or treebanks in their order. By default all
         that occur, those first that are also rows, so that the diagonal is the language itself.
-    RETURNS (TransferMatrix): The matrix of means over seeds.
+    RETURNS (dict): Trained on -> tested on -> mean over seeds, None where it is unknown.
     """
-    rows = list(rows)
-    trained_on = tuple(row.system for row in rows)
     if columns is None:
         tested = {column for row in rows for column in row.scores}
-        columns = [name for name in trained_on if name in tested]
-        columns = [*columns, *sorted(tested - set(columns))]
-    values = tuple(tuple(_mean(row, column, metric) for column in columns) for row in rows)
-    return TransferMatrix(trained_on, tuple(columns), values)
-
-
-def _mean(row: Row, column: str, metric: MetricKey) -> float | None:
-    value = row.scores.get(column, {}).get(metric)
-    return None if value is None else value.mean
+        columns = [row.system for row in rows if row.system in tested]
+        columns += sorted(tested - set(columns))
+    matrix: dict[str, dict[str, float | None]] = {row.system: {} for row in rows}
+    for row in rows:
+        for column in columns:
+            value = row.scores.get(column, {}).get(score)
+            matrix[row.system][column] = None if value is None else value.mean
+    return matrix
 
 
 def average_curves(curves: Sequence[Curve]) -> list[tuple[float, float]]:
@@ -307,7 +279,7 @@ def read_training_log(
     lines = Path(path).read_text(encoding="utf8").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
-            entry: Mapping[str, Any] = json.loads(line)
+            entry = json.loads(line)
             if score == "score":
                 points.append((float(entry[x]), float(entry["score"])))
             elif score in entry["scores"]:

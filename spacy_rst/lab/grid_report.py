@@ -10,44 +10,29 @@ from typing import Any
 import spacy
 from spacy.tokens import Doc
 
-from ..display.charts import draw_learning_curves, draw_transfer, save_chart
-from ..doc import LANGUAGE_KEY, TREEBANK_KEY, original_language
-from ..scoring.analysis import average_curves, transfer_matrix
+from ..doc import original_language
+from ..evaluation import EDU_SOURCES, read_gold
 from ..scoring.baselines import BASELINES, baseline_examples, gold_labels, majority_label
-from ..scoring.evaluation import EDU_SOURCES, read_gold
 from ..scoring.parseval import SPANS_BY_METHOD, SpanCounts
-from ..scoring.report import (
-    METHODS,
-    Metric,
-    MetricKey,
-    Row,
-    aggregate_scores,
-    published_rows,
-    scores_from_counts,
-    write_table,
-)
+from ..scoring.scorer import summarize_counts
 from ..treebank.corpus import make_example
 from ..util import write_atomically
+from .analysis import average_curves, transfer_matrix
 from .grid import SPLITS, Cell, Grid
 from .runner import SCORED_SPLITS, ResultFolder, State, document_counts
+from .tables import METHOD_NAMES, Row, aggregate_scores, published_rows, write_table
 
 FORMATS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 SYSTEM_NAMES = {"en": "EN-Training", "multi": "Multi-Training", "mono": "One language alone"}
 APPROACH_NAMES = {"encoder": "cross-lingual encoder", "translated": "translated"}
 # Treebanks that come as dependencies; their trees are rebuilt, and not the annotators' own.
 REBUILT_SUFFIX = ".rels"
-
-TRANSFER_METRIC = Metric("original_parseval", "micro", "full")
 # The tables, each with the part that is scored and what its columns are.
-TABLES = {
-    "test": ("test", LANGUAGE_KEY),
-    "dev": ("dev", LANGUAGE_KEY),
-    "treebanks": ("test", TREEBANK_KEY),
-}
+TABLES = {"test": ("test", "lang"), "dev": ("dev", "lang"), "treebanks": ("test", "treebank")}
 
 Result = dict[str, Any]
 Document = dict[str, Any]
-Scores = dict[str, dict[MetricKey, float]]
+Scores = dict[str, dict[str, float]]
 
 
 def finished_results(grid: Grid, folder: ResultFolder) -> dict[Cell, Result]:
@@ -81,13 +66,13 @@ def write_report(grid: Grid, folder: ResultFolder) -> list[Path]:
         for name, (split, key) in TABLES.items():
             rows = system_rows(grid, results, split, mode, key)
             if mode == "gold":
-                rows = [*baseline_rows(baselines[split], split, key), *rows]
-                path = folder.report / name
-            else:
-                path = folder.report / f"{name}_{mode}"
-            if path.name == "test":
-                rows = [*published_rows(), *rows]
-            written += _write(path, rows)
+                rows = _baseline_rows(baselines[split], split, key) + rows
+            if mode == "gold" and name == "test":
+                rows = published_rows() + rows
+            path = folder.report / (name if mode == "gold" else f"{name}_{mode}")
+            for ending, format in FORMATS.items():
+                written.append(path.with_suffix(f".{ending}"))
+                write_atomically(written[-1], write_table(rows, format, methods=list(METHOD_NAMES)))
     return written
 
 
@@ -99,31 +84,25 @@ def write_charts(grid: Grid, folder: ResultFolder) -> list[Path]:
     RETURNS (list[Path]): The files, none if no cell is done.
     RAISES (RstError): If matplotlib is not installed.
     """
-    results = finished_results(grid, folder)
+    from .charts import draw_learning_curves, draw_transfer, save_chart
+
+    by_approach: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for cell, result in finished_results(grid, folder).items():
+        by_approach[cell.approach][cell.training].append(result)
     written: list[Path] = []
-    for approach in grid.approaches:
-        by_training: dict[str, list[Result]] = defaultdict(list)
-        for cell, result in results.items():
-            if cell.approach == approach:
-                by_training[cell.training].append(result)
-        if not by_training:
-            continue
-        curves = {
-            SYSTEM_NAMES.get(training, training): average_curves(
-                [_curve(result) for result in seeds]
-            )
-            for training, seeds in by_training.items()
-        }
+    for approach, trainings in by_approach.items():
+        curves, rows = {}, []
+        for training, seeds in trainings.items():
+            name = SYSTEM_NAMES.get(training, training)
+            curves[name] = average_curves([_curve(result) for result in seeds])
+            scores = aggregate_scores(map(_test_scores, seeds))
+            rows.append(Row(training.removeprefix("mono-"), "", scores))
+        matrix = transfer_matrix(rows, "rst_original_full", list(grid.languages))
+        transfer = draw_transfer(matrix, score_name="Full, original Parseval, micro F1 (test)")
         written += save_chart(
             draw_learning_curves(curves), folder.report / f"learning_curves_{approach}"
         )
-        rows = [
-            Row(training.removeprefix("mono-"), "", aggregate_scores(map(_test_scores, seeds)))
-            for training, seeds in by_training.items()
-        ]
-        matrix = transfer_matrix(rows, TRANSFER_METRIC, list(grid.languages))
-        chart = draw_transfer(matrix, score_name="Full, original Parseval, micro F1 (test)")
-        written += save_chart(chart, folder.report / f"transfer_{approach}")
+        written += save_chart(transfer, folder.report / f"transfer_{approach}")
     return written
 
 
@@ -133,14 +112,7 @@ def _curve(result: Result) -> list[tuple[float, float]]:
 
 def _test_scores(result: Result) -> Scores:
     documents = result["documents"]["test"]
-    return score_groups(documents.get("gold") or documents["predicted"], LANGUAGE_KEY)
-
-
-def _write(path: Path, rows: Sequence[Row]) -> list[Path]:
-    files = {path.with_suffix(f".{ending}"): name for ending, name in FORMATS.items()}
-    for file, name in files.items():
-        write_atomically(file, write_table(rows, name, methods=METHODS))
-    return list(files)
+    return _score_groups(documents.get("gold") or documents["predicted"], "lang")
 
 
 def system_rows(
@@ -152,33 +124,32 @@ def system_rows(
     results (dict[Cell, Result]): The results.
     split (str): "dev" or "test".
     mode (str): The EDUs: "gold" or "predicted".
-    key (str): What the columns are: `LANGUAGE_KEY` or `TREEBANK_KEY`.
+    key (str): What the columns are: "lang" or "treebank".
     RETURNS (list[Row]): A row for each training and approach. That of languages alone has in each
         column the parser that learned this language.
     """
     seeds: dict[tuple[str, str], dict[int, Scores]] = defaultdict(lambda: defaultdict(dict))
-    notes: dict[tuple[str, str], str] = {}
+    data: dict[str, str] = {}
     for cell, result in results.items():
         documents = result["documents"][split][mode]
-        kind = cell.training.partition("-")[0]
+        data[cell.approach] = describe_data(documents, split)
         if len(cell.languages) == 1 and "mono" in grid.trainings:
             treebanks = grid.treebanks(cell.languages)
-            own = [document for document in documents if document[TREEBANK_KEY] in treebanks]
-            seeds["mono", cell.approach][cell.seed] |= score_groups(own, key)
-            notes["mono", cell.approach] = describe_data(documents, split)
-        if kind != "mono":
-            seeds[kind, cell.approach][cell.seed] = score_groups(documents, key)
-            notes[kind, cell.approach] = describe_data(documents, split)
-    order = list(SYSTEM_NAMES)
+            own = [document for document in documents if document["treebank"] in treebanks]
+            seeds[cell.approach, "mono"][cell.seed] |= _score_groups(own, key)
+        if cell.training in ("en", "multi"):
+            seeds[cell.approach, cell.training][cell.seed] = _score_groups(documents, key)
     return [
         Row(
             system=f"{APPROACH_NAMES.get(approach, approach)}, {SYSTEM_NAMES[kind]}",
-            data=notes[kind, approach],
-            scores=aggregate_scores(seeds[kind, approach].values()),
+            data=data[approach],
+            scores=aggregate_scores(seeds[approach, kind].values()),
             note=f"{mode.capitalize()} EDUs, {grid.approaches[approach].config.stem}; checkpoint "
             "chosen on dev",
         )
-        for kind, approach in sorted(seeds, key=lambda pair: (pair[1], order.index(pair[0])))
+        for approach in sorted(grid.approaches)
+        for kind in SYSTEM_NAMES
+        if (approach, kind) in seeds
     ]
 
 
@@ -212,19 +183,12 @@ def baseline_documents(grid: Grid) -> dict[str, dict[str, list[Document]]]:
     }
 
 
-def baseline_rows(baselines: dict[str, list[Document]], split: str, key: str) -> list[Row]:
-    """Score baselines.
-
-    baselines (dict[str, list[Document]]): The counts of each document by name of the baseline.
-    split (str): "dev" or "test".
-    key (str): What the columns are: `LANGUAGE_KEY` or `TREEBANK_KEY`.
-    RETURNS (list[Row]): A row for each baseline.
-    """
+def _baseline_rows(baselines: dict[str, list[Document]], split: str, key: str) -> list[Row]:
     return [
         Row(
             system=f"Baseline: {name}",
             data=describe_data(documents, split),
-            scores=aggregate_scores([score_groups(documents, key)]),
+            scores=aggregate_scores([_score_groups(documents, key)]),
             note="Gold EDUs, no model",
         )
         for name, documents in baselines.items()
@@ -238,18 +202,17 @@ def _by_language(docs: Iterable[Doc]) -> dict[str, list[Doc]]:
     return groups
 
 
-def score_groups(documents: Iterable[Document], key: str) -> Scores:
-    """Score documents from their counts, by language or treebank.
-
-    documents (Iterable[Document]): What `document_counts` made.
-    key (str): `LANGUAGE_KEY` or `TREEBANK_KEY`.
-    RETURNS (Scores): Language or treebank -> metric -> score.
-    """
+def _score_groups(documents: Iterable[Document], key: str) -> Scores:
+    """Score documents from their counts, by language or treebank."""
     groups: dict[str, dict[str, list[SpanCounts]]] = defaultdict(lambda: defaultdict(list))
     for document in documents:
         for method in SPANS_BY_METHOD:
             groups[document[key]][method].append(SpanCounts(*document[method]))
-    return {group: scores_from_counts(counts) for group, counts in groups.items()}
+    return {
+        group: {name: score for name, score in scores.items() if score is not None}
+        for group, counts in groups.items()
+        if (scores := summarize_counts(counts))
+    }
 
 
 def describe_data(documents: Sequence[Document], split: str) -> str:
@@ -259,15 +222,10 @@ def describe_data(documents: Sequence[Document], split: str) -> str:
     split (str): "dev" or "test".
     RETURNS (str): The treebanks, and which of them have rebuilt trees.
     """
-    treebanks = sorted({document[TREEBANK_KEY] for document in documents})
-    rebuilt = sorted(
-        {
-            document[TREEBANK_KEY]
-            for document in documents
-            if str(document["source"]).endswith(REBUILT_SUFFIX)
-        }
-    )
-    description = f"{split} parts of {', '.join(treebanks)}"
+    sources = {(document["treebank"], str(document["source"])) for document in documents}
+    treebanks = {treebank for treebank, _ in sources}
+    rebuilt = {treebank for treebank, source in sources if source.endswith(REBUILT_SUFFIX)}
+    description = f"{split} parts of {', '.join(sorted(treebanks))}"
     if rebuilt:
-        description += f"; trees rebuilt from dependencies in {', '.join(rebuilt)}"
+        description += f"; trees rebuilt from dependencies in {', '.join(sorted(rebuilt))}"
     return description

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 
 import pytest
 import spacy
@@ -12,10 +10,11 @@ from spacy.tokens import Doc
 
 from spacy_rst.doc import doc_from_edus
 from spacy_rst.errors import RstError
-from spacy_rst.scoring.topics import find_topics, topic_words
 from tests.sample import sample_docs
 
 pytest.importorskip("sklearn", reason="topics need scikit-learn: pip install '.[analysis]'")
+
+from spacy_rst.lab.topics import find_topics, topic_words
 
 SEA = "harbour ferry captain island sailor anchor wave tide fisherman lighthouse"
 FOOD = "kitchen recipe oven flour butter bakery supper pepper garlic onion"
@@ -147,21 +146,9 @@ def test_too_few_documents(nlp):
         find_topics([], n_topics=2)
 
 
-@pytest.mark.parametrize("option", [{"n_topics": 1}, {"n_keywords": 0}, {"max_features": 0}])
-def test_bad_numbers(nlp, option):
-    with pytest.raises(RstError, match=f"R720.*{next(iter(option))}"):
-        find_topics(two_subjects(nlp), **option)
-
-
-def test_without_scikit_learn_the_error_says_what_to_install():
-    code = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "from spacy_rst.scoring.topics import find_topics\n"
-        "find_topics([])\n"
-    )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert finished.returncode == 1
-    assert "R715" in finished.stderr and "scikit-learn" in finished.stderr
+def test_one_topic_is_no_map(nlp):
+    with pytest.raises(ValueError, match="at least 2"):
+        find_topics(two_subjects(nlp), n_topics=1)
 
 
 def test_docs_of_the_package_serve_as_they_are(nlp):

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from spacy_rst.experiments.report import (
+from spacy_rst.lab.grid_report import (
     baseline_documents,
     describe_data,
     finished_results,
@@ -15,11 +15,10 @@ from spacy_rst.experiments.report import (
     write_charts,
     write_report,
 )
-from spacy_rst.experiments.runner import ResultFolder, run_cell
-from spacy_rst.scoring.report import Metric
-from tests.experiments.grids import named, tiny_grid, write_parts
+from spacy_rst.lab.runner import ResultFolder, run_cell
+from tests.lab.grids import named, tiny_grid, write_parts
 
-FULL = Metric("rst_parseval", "micro", "full")
+FULL = "rst_full"
 
 
 @pytest.fixture(scope="module")

@@ -5,36 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import srsly
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 from spacy.util import load_config
 from thinc.api import Config
 
 from ..errors import Errors, RstError
-from ..scoring.evaluation import EDU_SOURCES
 from ..scoring.scorer import LANGUAGE_MEAN_PREFIX, PREFIX, language_mean_key
 from ..treebank.corpus import SUFFIX
 
 ENGLISH = "en"
-TRAININGS = ("en", "multi", "mono")
 SPLITS = ("train", "dev", "test")
 
-
-@dataclass(frozen=True)
-class Approach:
-    """A way to read many languages: an encoder that knows them, or English translations.
-
-    config (Path): The training config.
-    corpus (Path): The folder with `train`, `dev` and `test`, as `spacy rst prepare` or
-        `spacy rst translate` makes it.
-    """
-
-    config: Path
-    corpus: Path
+Training = Literal["en", "multi", "mono"]
+# Names become a part of file names, and must not lead to other folders.
+Name = Annotated[str, Field(pattern=r"^[\w-]+$")]
+Seed = Annotated[StrictInt, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -59,27 +50,51 @@ class Cell:
         return f"{self.training}.{self.approach}.seed{self.seed}"
 
 
-@dataclass(frozen=True)
-class Grid:
+class Approach(BaseModel):
+    """A way to read many languages: an encoder that knows them, or English translations.
+
+    config (Path): The training config.
+    corpus (Path): The folder with `train`, `dev` and `test`, as `spacy rst prepare` or
+        `spacy rst translate` makes it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    config: Path
+    corpus: Path
+
+
+class Grid(BaseModel):
     """What a grid file says. Paths are relative to the working directory, as everywhere in spaCy.
 
     approaches (dict[str, Approach]): The approaches by name, "encoder" and "translated" in the
         paper.
-    languages (dict[str, tuple[str, ...]]): The languages of the experiment, each with its
-        treebanks; all are scored in every cell.
-    trainings (tuple[str, ...]): Of "en", "multi" and "mono", which to run.
-    seeds (tuple[int, ...]): The seeds of each training.
+    languages (dict[str, list[str]]): The languages of the experiment, each with its treebanks;
+        all are scored in every cell.
+    trainings (list[str]): Of "en", "multi" and "mono", which to run.
+    seeds (list[int]): The seeds of each training.
     edus (str): Score on "gold" EDUs, "predicted" ones or "both".
     overrides (dict[str, dict[str, Any]]): Changes to the configs, by training or for "all":
         `{"all": {"training.max_epochs": 10}}`.
     """
 
-    approaches: dict[str, Approach]
-    languages: dict[str, tuple[str, ...]]
-    trainings: tuple[str, ...] = ("en", "multi")
-    seeds: tuple[int, ...] = (0, 1, 2)
-    edus: str = "gold"
-    overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    approaches: dict[Name, Approach] = Field(min_length=1)
+    languages: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(min_length=1)
+    trainings: list[Training] = ["en", "multi"]
+    seeds: list[Seed] = Field([0, 1, 2], min_length=1)
+    edus: Literal["gold", "predicted", "both"] = "gold"
+    overrides: dict[Training | Literal["all"], dict[str, Any]] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for values in (self.trainings, self.seeds, self.treebanks()):
+            if len(set(values)) < len(values):
+                raise ValueError(f"something stands twice in {values}")
+        if "en" in self.trainings and ENGLISH not in self.languages:
+            raise ValueError("the training 'en' needs 'en' among the languages")
+        return self
 
     def cells(self) -> list[Cell]:
         """RETURNS (list[Cell]): All cells, the first seed of every training before the second."""
@@ -136,82 +151,14 @@ def make_grid(content: Any, path: str = "grid") -> Grid:
     RETURNS (Grid): The grid.
     RAISES (RstError): If something in it is missing, unknown or contradictory.
     """
-
-    def refuse(problem: str) -> RstError:
-        return RstError(Errors.R731.format(path=path, problem=problem))
-
-    if not isinstance(content, Mapping):
-        raise refuse("it is not a list of settings such as 'seeds: [0, 1, 2]'")
-    known = [setting.name for setting in fields(Grid)]
-    for key in content:
-        if key not in known:
-            raise refuse(f"there is no setting '{key}'; the settings are {', '.join(known)}")
-    for key in ("approaches", "languages"):
-        if not content.get(key):
-            raise refuse(f"'{key}' is missing")
-    values: dict[str, Any] = {
-        key: tuple(_as_list(content[key], refuse, key))
-        for key in ("trainings", "seeds")
-        if content.get(key) is not None
-    }
-    approaches = content["approaches"]
-    if not isinstance(approaches, Mapping):
-        raise refuse("'approaches' needs a name for each approach")
-    for name, approach in approaches.items():
-        if not isinstance(approach, Mapping) or set(approach) != {"config", "corpus"}:
-            raise refuse(f"the approach '{name}' needs 'config' and 'corpus', and nothing else")
-    values["approaches"] = {
-        str(name): Approach(Path(approach["config"]), Path(approach["corpus"]))
-        for name, approach in approaches.items()
-    }
-    languages = content["languages"]
-    if not isinstance(languages, Mapping):
-        raise refuse("'languages' needs a list of treebanks for each language")
-    values["languages"] = {
-        language: tuple(_as_list(treebanks, refuse, language))
-        for language, treebanks in languages.items()
-    }
-    values["edus"] = content.get("edus", "gold")
-    values["overrides"] = content.get("overrides") or {}
-    grid = Grid(**values)
-    _check(grid, refuse)
-    return grid
-
-
-def _as_list(value: Any, refuse: Any, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise refuse(f"'{key}' must be a list")
-    if len(set(map(str, value))) < len(value):
-        raise refuse(f"'{key}' names something twice")
-    return value
-
-
-def _check(grid: Grid, refuse: Any) -> None:
-    for training in grid.trainings:
-        if training not in TRAININGS:
-            raise refuse(f"there is no training '{training}'; use {', '.join(TRAININGS)}")
-    if "en" in grid.trainings and ENGLISH not in grid.languages:
-        raise refuse("the training 'en' needs 'en' among the languages")
-    if not grid.seeds or not all(type(seed) is int and seed >= 0 for seed in grid.seeds):
-        raise refuse("'seeds' needs whole numbers from 0")
-    if grid.edus not in EDU_SOURCES:
-        raise refuse(f"'edus' must be one of {', '.join(EDU_SOURCES)}")
-    # A code such as `no` means "false" to YAML.
-    for name in (*grid.languages, *grid.treebanks()):
-        if not isinstance(name, str):
-            raise refuse(f"{name!r} is no name; put it between quotes")
-    if len(set(grid.treebanks())) < len(grid.treebanks()) or not all(grid.languages.values()):
-        raise refuse("each language needs treebanks of its own")
-    for name in grid.approaches:
-        if not name.replace("-", "").replace("_", "").isalnum():
-            raise refuse(f"'{name}' cannot be a part of file names; use letters and numbers")
-    if not isinstance(grid.overrides, Mapping):
-        raise refuse("'overrides' needs 'all' or a training above the changes")
-    for key, changes in grid.overrides.items():
-        if key not in ("all", *TRAININGS) or not isinstance(changes, Mapping):
-            raise refuse(
-                f"'overrides' needs {', '.join(TRAININGS)} or all, with changes, not {key}"
-            )
+    try:
+        return Grid.model_validate(content)
+    except ValidationError as error:
+        problems = [
+            ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))
+            for problem in error.errors(include_url=False)
+        ]
+        raise RstError(Errors.R731.format(path=path, problems="; ".join(problems))) from error
 
 
 def cell_config(grid: Grid, cell: Cell) -> Config:
@@ -226,26 +173,20 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     RAISES (RstError): If the base config does not fit.
     """
     approach = grid.approaches[cell.approach]
-    # Not by language: translated documents say that they are English.
-    treebanks = sorted(grid.treebanks(cell.languages))
-    overrides = {
-        "paths.train": str(approach.corpus / "train"),
-        "paths.dev": str(approach.corpus / "dev"),
-        "system.seed": cell.seed,
-        "training.seed": cell.seed,
-        "corpora.train.languages": None,
-        "corpora.train.treebanks": treebanks,
-        "corpora.dev.languages": None,
-        "corpora.dev.treebanks": treebanks,
-        **grid.overrides.get("all", {}),
-        **grid.overrides.get(cell.training.partition("-")[0], {}),
-    }
+    overrides: dict[str, Any] = {"system.seed": cell.seed, "training.seed": cell.seed}
+    for part in ("train", "dev"):
+        overrides[f"paths.{part}"] = str(approach.corpus / part)
+        # Not by language: translated documents say that they are English.
+        overrides[f"corpora.{part}.languages"] = None
+        overrides[f"corpora.{part}.treebanks"] = sorted(grid.treebanks(cell.languages))
+    for key in ("all", cell.training.partition("-")[0]):
+        overrides |= grid.overrides.get(key, {})  # type: ignore[call-overload]
     try:
         config = load_config(approach.config, overrides=overrides, interpolate=False)
         weights = config["training"]["score_weights"]
-    except (ValueError, KeyError, OSError) as error:
+        config["training"]["score_weights"] = _mean_over_languages(weights)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RstError(Errors.R732.format(path=approach.config, error=error)) from error
-    config["training"]["score_weights"] = _mean_over_languages(weights)
     return config
 
 
@@ -276,8 +217,7 @@ def hash_corpus(folder: Path) -> dict[str, str]:
         if not files:
             raise RstError(Errors.R733.format(folder=folder / split))
         for path in files:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            hashes[path.relative_to(folder).as_posix()] = digest
+            hashes[path.relative_to(folder).as_posix()] = _sha256(path.read_bytes())
     return hashes
 
 
@@ -290,10 +230,11 @@ def fingerprint(grid: Grid, cell: Cell) -> str:
     RETURNS (str): SHA-256. A result with the same fingerprint need not be made again.
     """
     config = cell_config(grid, cell)
-    config["paths"] = {**config["paths"], "train": None, "dev": None}
-    facts = {
-        "config": config,
-        "data": hash_corpus(grid.approaches[cell.approach].corpus),
-        "scored": [sorted(grid.treebanks()), grid.edus],
-    }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf8")).hexdigest()
+    config["paths"] |= {"train": None, "dev": None}
+    data = hash_corpus(grid.approaches[cell.approach].corpus)
+    facts = {"config": config, "data": data, "scored": [sorted(grid.treebanks()), grid.edus]}
+    return _sha256(json.dumps(facts, sort_keys=True).encode("utf8"))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

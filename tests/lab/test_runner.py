@@ -12,12 +12,12 @@ from spacy.util import load_model
 from thinc.api import Config
 
 from spacy_rst.errors import RstError
-from spacy_rst.experiments import runner
-from spacy_rst.experiments.curve import best_point
-from spacy_rst.experiments.grid import cell_config, hash_corpus
-from spacy_rst.experiments.runner import ResultFolder, State, run_cell, score_splits
+from spacy_rst.lab import runner
+from spacy_rst.lab.curve import best_point
+from spacy_rst.lab.grid import cell_config, hash_corpus
+from spacy_rst.lab.runner import ResultFolder, State, run_cell, score_splits
 from spacy_rst.scoring.parseval import SpanCounts, macro_scores, micro_scores
-from tests.experiments.grids import named, tiny_grid, write_parts
+from tests.lab.grids import named, tiny_grid, write_parts
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_seed_others(grid, resul
 def test_a_cell_that_is_done_is_not_run_again(grid, done, monkeypatch):
     folder, cell = done
     before = folder.result(cell).stat()
-    monkeypatch.delattr(runner, "train_and_score")
+    monkeypatch.delattr(runner, "_train_and_score")
     assert run_cell(grid, cell, folder) is State.done
     assert folder.result(cell).stat().st_mtime_ns == before.st_mtime_ns
 
