@@ -232,36 +232,15 @@ class Errors(metaclass=_MessagesWithCodes):
         "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
         "parser. Add 'rst_parser' to it."
     )
-    R250 = "The parser net needs {name} of at least 1, not {size}: set it in the model's config."
+    R250 = "The net needs {name} of at least 1, not {size}: set it in the model's config."
     R251 = (
-        "The parser net's hidden_width must be even, as each direction of the BiGRU gives half of "
-        "it, but it is {width}: set an even number in the model's config."
+        "The net's hidden_width must be even, as each direction of its recurrent layers gives half "
+        "of it, but it is {width}: set an even number in the model's config."
     )
-    R252 = 'There is no splitter {splitter!r} in the parser net: use "pointer" or "span".'
     R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
-    R254 = (
-        "The parser net expected {what}: {expected}, but got {found}. Build the batch with the "
-        "sizes that the net was made with."
-    )
-    R255 = (
-        "EDU {edu} of the batch covers the tokens {start}:{end}, but an EDU needs at least one of "
-        "the batch's {n_tokens} tokens: check the offsets of the EDUs."
-    )
     R256 = (
         "An exact search and exploration need scores that do not depend on earlier splits, which "
         'the pointer does not give: use splitter = "span", or do without them.'
-    )
-    R257 = (
-        "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "
-        "splits and labels, but it has {found}: give the tree of this very segmentation."
-    )
-    R258 = (
-        "The gold splits of document {document} of the batch do not form one binary tree in "
-        "depth-first, left-first order: give the splits in the order in which RstTree lists them."
-    )
-    R259 = (
-        "The gold labels must be numbers from 0 to below {n_labels}, but the largest is {largest} "
-        "(or one is negative): initialize the parser with all labels of the corpus."
     )
 
     # Encoders
@@ -315,15 +294,6 @@ class Errors(metaclass=_MessagesWithCodes):
     R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Segmenter
-    R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."
-    R401 = (
-        "The segmenter net's hidden_width must be even, as each direction of the BiLSTM gives half "
-        "of it, but it is {width}: set an even number in the model's config."
-    )
-    R402 = (
-        "The segmenter net expected {what} of the shape {expected}, but got {found}. Build the "
-        "batch with the sizes that the net was made with."
-    )
     R403 = (
         "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "
         "least 0 and window to more than twice the margin in the model's config."
