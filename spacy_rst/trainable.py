@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, PyTorchShim, get_torch_default_device, xp2torch
 from thinc.types import Floats2d
 
-from .doc import NAME_KEY, SOURCE_KEY
+from .doc import NAME_KEY, SOURCE_KEY, document_fact
 from .encoder.disk import DiskVectors
 from .errors import Errors, RstError
 from .util import return_freed_memory
@@ -230,8 +230,8 @@ def document_name(doc: Doc) -> str:
     RETURNS (str): What its user data says, or the beginning of its text.
     """
     for key in (SOURCE_KEY, NAME_KEY):
-        if doc.user_data.get(key):
-            return f"'{doc.user_data[key]}'"
+        if fact := document_fact(doc, key):
+            return f"'{fact}'"
     return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"
 
 

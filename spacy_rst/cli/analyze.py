@@ -17,8 +17,9 @@ from spacy.vocab import Vocab
 from wasabi import msg
 
 from ..display.charts import draw_bins, draw_confusion, save_chart
-from ..doc import NAME_KEY, get_tree, trimmed_chars
+from ..doc import NAME_KEY, document_fact, get_tree, trimmed_chars
 from ..errors import Errors, RstError
+from ..languages import blank_pipeline
 from ..scoring.analysis import (
     BinScores,
     Confusion,
@@ -30,7 +31,6 @@ from ..scoring.analysis import (
 from ..scoring.evaluation import parse_docs, read_gold
 from ..scoring.parseval import METRICS
 from ..tree import RstTree
-from ..treebank.convert import blank_pipeline
 from ..treebank.corpus import Corpus
 from ..util import write_atomically
 from . import rst_app
@@ -138,7 +138,7 @@ def match_docs(gold: Iterable[Doc], predicted: Path, vocab: Vocab) -> list[Examp
     for doc in gold:
         found = by_text[doc.text]
         if not found:
-            name = str(doc.user_data.get(NAME_KEY) or doc.text[:40])
+            name = str(document_fact(doc, NAME_KEY) or doc.text[:40])
             raise RstError(Errors.R716.format(document=name))
         # The same text may stand in a corpus twice, each time with a tree of its own.
         examples.append(Example(found.pop(0) if len(found) > 1 else found[0], doc))

@@ -11,11 +11,12 @@ import typer
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..doc import NAME_KEY, get_json, get_tree
+from ..doc import NAME_KEY, document_fact, get_json, get_tree
 from ..errors import Errors, RstError
+from ..treebank.docbin import read_docbin
 from ..util import write_atomically
 from . import rst_app
-from ._util import FileNames, clean_errors, progress, read_docbin
+from ._util import FileNames, clean_errors, progress
 
 
 class ExportFormat(StrEnum):
@@ -62,7 +63,7 @@ def export_docs(input_path: Path, output_path: Path, file_format: str) -> tuple[
         if content is None:
             n_without += 1
             continue
-        name = names.claim(doc.user_data.get(NAME_KEY) or f"document_{number + 1}")
+        name = names.claim(document_fact(doc, NAME_KEY) or f"document_{number + 1}")
         write_atomically(output_path / f"{name}.{file_format}", content)
         n_written += 1
     return n_written, n_without

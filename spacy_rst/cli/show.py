@@ -13,14 +13,15 @@ import typer
 from wasabi import msg
 
 from ..display.html import render_html
-from ..doc import NAME_KEY, get_tree
+from ..doc import NAME_KEY, document_fact, get_tree
 from ..errors import RstError
 from ..tree import RstTree
 from ..treebank.binarize import binarize
 from ..treebank.convert import find_files, read_file, with_classes
+from ..treebank.docbin import read_docbin
 from ..util import write_atomically
 from . import rst_app
-from ._util import clean_errors, read_docbin
+from ._util import clean_errors
 
 
 class DrawingStyle(StrEnum):
@@ -88,7 +89,7 @@ def _trees(input_path: Path) -> Iterator[tuple[str, RstTree]]:
         for doc in read_docbin(input_path):
             tree = get_tree(doc)
             if tree is not None:
-                yield doc.user_data.get(NAME_KEY, ""), tree
+                yield document_fact(doc, NAME_KEY) or "", tree
         return
     for path in find_files(input_path):
         for document in read_file(path):

@@ -11,8 +11,8 @@ from wasabi import msg
 
 from ..display.charts import draw_topics, save_chart
 from ..errors import Errors
+from ..languages import blank_pipeline
 from ..scoring.topics import TopicMap, find_topics
-from ..treebank.convert import blank_pipeline
 from ..treebank.corpus import Corpus
 from ..util import write_atomically
 from . import rst_app

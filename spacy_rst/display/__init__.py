@@ -112,7 +112,7 @@ def _draw_all(
 def _named_trees(docs: Doc | RstTree | Iterable[Doc | RstTree]) -> list[tuple[str, RstTree]]:
     from spacy.tokens import Doc
 
-    from ..doc import NAME_KEY, get_tree
+    from ..doc import NAME_KEY, document_fact, get_tree
     from ..tree import RstTree
 
     # Both can be iterated over, which would give tokens or nodes.
@@ -127,7 +127,7 @@ def _named_trees(docs: Doc | RstTree | Iterable[Doc | RstTree]) -> list[tuple[st
         tree = get_tree(item)
         if tree is None:
             raise RstError(Errors.R540.format(number=number))
-        named_trees.append((str(item.user_data.get(NAME_KEY, "")), tree))
+        named_trees.append((str(document_fact(item, NAME_KEY) or ""), tree))
     if not named_trees:
         raise RstError(Errors.R544.format(kind="in an empty list"))
     return named_trees

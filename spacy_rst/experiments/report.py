@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc
 
 from ..display.charts import draw_learning_curves, draw_transfer, save_chart
-from ..doc import LANGUAGE_KEY, TREEBANK_KEY, original_language
+from ..doc import original_language
 from ..scoring.analysis import average_curves, transfer_matrix
 from ..scoring.baselines import BASELINES, baseline_examples, gold_labels, majority_label
 from ..scoring.evaluation import EDU_SOURCES, read_gold
@@ -36,6 +36,9 @@ SYSTEM_NAMES = {"en": "EN-Training", "multi": "Multi-Training", "mono": "One lan
 APPROACH_NAMES = {"encoder": "cross-lingual encoder", "translated": "translated"}
 # Treebanks that come as dependencies; their trees are rebuilt, and not the annotators' own.
 REBUILT_SUFFIX = ".rels"
+
+# What a document in a result says about itself.
+LANGUAGE_KEY, TREEBANK_KEY = "lang", "treebank"
 
 TRANSFER_METRIC = Metric("original_parseval", "micro", "full")
 # The tables, each with the part that is scored and what its columns are.

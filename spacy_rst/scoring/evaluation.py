@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from ..doc import TREE_KEY, TREEBANK_KEY, original_language
+from ..doc import TREE_KEY, TREEBANK_KEY, document_fact, original_language
 from ..errors import Errors, RstError
 from ..treebank.corpus import Corpus, copy_language, make_example
 from .baselines import BASELINES, baseline_examples
@@ -124,7 +124,7 @@ def _scores_of_groups(
     examples: Sequence[Example], parse: Parse = list
 ) -> dict[str, dict[str, dict[str, Any]]]:
     groups = {"per_lang": _scores_by(examples, original_language, parse)}
-    per_treebank = _scores_by(examples, lambda doc: doc.user_data.get(TREEBANK_KEY), parse)
+    per_treebank = _scores_by(examples, lambda doc: document_fact(doc, TREEBANK_KEY), parse)
     return {**groups, "per_treebank": per_treebank} if len(per_treebank) > 1 else groups
 
 

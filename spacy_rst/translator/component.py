@@ -53,7 +53,8 @@ def make_translated_rst_parser(
 
     nlp (Language): The pipeline.
     name (str): The component's name.
-    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`.
+    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`. It can
+        be set later, like the parser.
     parser (str | None): The pipeline that parses the translations: a package's name or a folder.
         It is loaded when it is first needed, and saved with the component.
     source (str | None): The language of all Docs. By default the one that a Doc names in its user
@@ -82,16 +83,7 @@ class TranslatedRstParser(Pipe):
         target: str = "en",
         scorer: Callable[..., dict[str, Any]] | None = score_trees,
     ) -> None:
-        """Make the component.
-
-        engine (Translator | None): Translates the EDUs. It can be set later.
-        parser (Language | str | Path | None): The pipeline that parses the translations, or the
-            package or folder to load it from. It can be set later.
-        name (str): The component's name.
-        source (str | None): The language of all Docs. By default each Doc's own.
-        target (str): The language to translate into.
-        scorer (Callable | None): The scoring method.
-        """
+        """Make the component. See `make_translated_rst_parser` for the arguments."""
         self.engine = engine
         self.name = name
         self.source = source

@@ -18,16 +18,16 @@ from ..doc import (
     TRANSLATED_FROM_KEY,
     TREEBANK_KEY,
     doc_from_edus,
+    document_fact,
     get_edus,
     get_tree,
     set_tree,
     trimmed_chars,
 )
 from ..errors import Errors, RstError
+from ..languages import MULTI_LANGUAGE, base_code, blank_pipeline, normal_code
 from ..orthography import BLANK_LINE
 from ..tree import RstTree
-from ..treebank.convert import MULTI_LANGUAGE, blank_pipeline
-from .languages import base_code, normal_code
 from .protocol import Translator, engine_version, translate_checked
 
 KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY)
@@ -134,10 +134,11 @@ def source_language(doc: Doc, source: str | None = None) -> str:
     RETURNS (str): The code of the language.
     RAISES (RstError): If nothing tells it.
     """
-    for code in (source, doc.user_data.get(LANGUAGE_KEY), doc.lang_):
+    for code in (source, document_fact(doc, LANGUAGE_KEY), doc.lang_):
         if code and code != MULTI_LANGUAGE:
             return str(code)
-    raise RstError(Errors.R615.format(document=repr(doc.user_data.get(NAME_KEY, doc.text[:40]))))
+    name = document_fact(doc, NAME_KEY) or doc.text[:40]
+    raise RstError(Errors.R615.format(document=repr(name)))
 
 
 def edu_texts(doc: Doc) -> list[str]:
@@ -188,7 +189,8 @@ def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
     tree = get_tree(doc)
     if tree is not None:
         set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
-    translated.user_data |= {key: doc.user_data[key] for key in KEPT_KEYS if key in doc.user_data}
+    facts = ((key, document_fact(doc, key)) for key in KEPT_KEYS)
+    translated.user_data |= {key: fact for key, fact in facts if fact is not None}
     return translated
 
 
