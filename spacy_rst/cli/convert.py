@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -93,7 +94,9 @@ def convert_cli(
             options,
             None if split is None else split_table(splits, treebank),
         )
-        _print_report(report)
+        print_reports({treebank or input_path.name: report})
+        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
+        msg.text(f"Labels: {counts}")
         msg.good(f"Wrote {output_path}")
 
 
@@ -115,28 +118,21 @@ def _language_of(treebank: str) -> str:
     return prefix if len(prefix) in (2, 3) and prefix.isalpha() else MULTI_LANGUAGE
 
 
-def _print_report(report: ConversionReport) -> None:
-    if report.skipped:
-        msg.warn(f"Skipped {len(report.skipped)} documents:")
+def print_reports(reports: Mapping[str, ConversionReport]) -> None:
+    """Say what was left out, and what was done.
+
+    reports (Mapping[str, ConversionReport]): The reports by the names of treebanks.
+    """
+    for name, report in reports.items():
         for error in report.skipped:
-            msg.text(f"  {error}")
-    if report.blanked:
-        msg.warn(
-            f"Left out {len(report.blanked)} documents whose words are blanked "
-            f"(--keep-blanked keeps them): {', '.join(report.blanked)}"
-        )
-    rows = [
-        ("Files read", report.files),
-        ("Documents converted", report.documents),
-        ("EDUs", report.edus),
-        ("Units removed (not linked to the tree)", report.removed),
-        ("Documents that kept the treebank's tokens", report.kept_tokens),
-        ("Documents of other splits", report.other_splits),
-        ("Documents with blanked words", len(report.blanked)),
-        ("Documents skipped", len(report.skipped)),
-        ("Different labels", len(report.labels)),
-    ]
-    msg.table(rows, aligns=("l", "r"))
-    if report.labels:
-        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
-        msg.text(f"Labels: {counts}")
+            msg.warn(f"{name}: skipped. {error}")
+        if report.blanked:
+            msg.warn(f"{name}: words are blanked, left out. {', '.join(report.blanked)}")
+    rows = [(name, *report.rows().values()) for name, report in reports.items()]
+    header = ("Treebank", *ConversionReport().rows())
+    msg.table(rows, header=header, divider=True, aligns=("l", *"r" * len(header[1:])))
+    msg.text(
+        "Labels: different ones. Removed: units not linked to the tree. Kept: documents that keep "
+        "the treebank's tokens in spite of --raw-text, as an EDU begins inside of one of ours. "
+        "Other: documents of another split, or of none."
+    )

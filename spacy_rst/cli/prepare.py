@@ -21,7 +21,7 @@ from ..treebank.convert import (
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelsOption, RawTextOption, SkipBadOption, split_table
+from .convert import LabelsOption, RawTextOption, SkipBadOption, print_reports, split_table
 
 LIST_COLUMNS = ("treebank", "lang", "path")
 
@@ -71,7 +71,7 @@ def prepare_cli(
         if not there:
             fitting = "" if only == "*" else f", or none fits '{only}'"
             raise RstError(Errors.R139.format(path=list_path, only=fitting))
-        reports = {}
+        reports: dict[str, ConversionReport] = {}
         for bank in there:
             options = ConversionOptions(
                 treebank=bank.name,
@@ -87,7 +87,7 @@ def prepare_cli(
                 options,
                 split_table(bank.splits, bank.name),
             )
-        _print_reports(reports)
+        print_reports(reports)
         msg.good(f"Wrote {len(reports) * len(SPLIT_NAMES)} files below {output_path}")
 
 
@@ -102,39 +102,3 @@ def _read_list(path: Path) -> list[ListedTreebank]:
         )
         for _, row in read_table(path, LIST_COLUMNS)
     ]
-
-
-def _print_reports(reports: dict[str, ConversionReport]) -> None:
-    for name, report in reports.items():
-        for error in report.skipped:
-            msg.warn(f"{name}: {error}")
-    header = [
-        "Treebank",
-        "Files",
-        "Documents",
-        "EDUs",
-        "Removed",
-        "Kept",
-        "Other",
-        "Blanked",
-        "Skipped",
-    ]
-    rows = [
-        (
-            name,
-            report.files,
-            report.documents,
-            report.edus,
-            report.removed,
-            report.kept_tokens,
-            report.other_splits,
-            len(report.blanked),
-            len(report.skipped),
-        )
-        for name, report in reports.items()
-    ]
-    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrrr"))
-    msg.text(
-        "Removed: units not linked to the tree. Kept: documents with the treebank's own tokens in "
-        "spite of --raw-text. Other: documents of no split named here."
-    )

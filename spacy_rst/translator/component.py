@@ -204,12 +204,7 @@ class TranslatedRstParser(Pipe):
         return srsly.msgpack_dumps(content)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
-        """Load the parser.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        RETURNS (TranslatedRstParser): The component itself.
-        """
+        """Load the parser from what `to_bytes` gave."""
         content = srsly.msgpack_loads(bytes_data)
         if content and PARSER_FOLDER not in exclude:
             config = Config().from_bytes(content["config"])
@@ -217,22 +212,13 @@ class TranslatedRstParser(Pipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the parser, so that the component does not need its files any more.
-
-        path (str | Path): The component's folder.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        """
+        """Save the parser in the component's folder, like `to_bytes`."""
         if self._parser is not None and PARSER_FOLDER not in exclude:
             Path(path).mkdir(parents=True, exist_ok=True)
             self.parser.to_disk(Path(path) / PARSER_FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
-        """Load the parser.
-
-        path (str | Path): The component's folder.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        RETURNS (TranslatedRstParser): The component itself.
-        """
+        """Load the parser from the component's folder."""
         folder = Path(path) / PARSER_FOLDER
         if folder.exists() and PARSER_FOLDER not in exclude:
             self.parser = load_model_from_path(folder)

@@ -126,8 +126,7 @@ def draw_copies(weight: float, draw: Random) -> int:
 
 
 def _read_all(paths: Paths, vocab: Vocab) -> Iterator[Doc]:
-    names = [paths] if isinstance(paths, Path) else listed(paths) or [None]
-    for path in names:
+    for path in (paths,) if isinstance(paths, Path) else listed(paths) or (None,):
         yield from usable_docs(find_docbins(path), vocab)
 
 

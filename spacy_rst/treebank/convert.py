@@ -109,6 +109,20 @@ class ConversionReport:
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
 
+    def rows(self) -> dict[str, int]:
+        """RETURNS (dict[str, int]): All counts, with a short name for each."""
+        return {
+            "Files": self.files,
+            "Documents": self.documents,
+            "EDUs": self.edus,
+            "Labels": len(self.labels),
+            "Removed": self.removed,
+            "Kept": self.kept_tokens,
+            "Other": self.other_splits,
+            "Blanked": len(self.blanked),
+            "Skipped": len(self.skipped),
+        }
+
 
 def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
     """List the treebank files at a path.
@@ -226,6 +240,7 @@ def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
     tokens = document.tokens or _split_at_spaces(document, unescape=raw_text)
     words = [word for edu in tokens for word in edu.words]
     spaces = [space for edu in tokens for space in edu.spaces]
+    starts: list[bool | int | None]
     starts = [start for edu in tokens for start in edu.sentence_starts]
     if raw_text and is_spaced_out:
         spaces = guess_spaces(words, lang)

@@ -210,6 +210,15 @@ def test_tokens_of_the_treebank_stay_where_an_edu_would_begin_inside_of_one():
     assert [edu.text for edu in doc.spans["edus"]] == ["well, I ca", "n't go."]
 
 
+def test_documents_that_keep_their_tokens_are_counted(treebank, tmp_path):
+    body = segment(1, "well , I ca", 3, "joint") + segment(2, "n't go .", 3, "joint")
+    (treebank / "c.rs3").write_text(rs3(body + group(3, "multinuc")), encoding="utf8")
+    for raw_text, n_kept in ((True, 1), (False, 0)):
+        options = ConversionOptions(lang="en", raw_text=raw_text)
+        report = convert_files(find_files(treebank), {None: tmp_path / "c.spacy"}, options)
+        assert (report.documents, report.kept_tokens) == (3, n_kept)
+
+
 def test_tokens_with_known_spaces_are_tokenized_again():
     tokens = [
         EduTokens(["Dr", ".", "No"], [False, True, False], [True, False, False]),

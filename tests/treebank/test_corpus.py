@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
 
@@ -140,6 +141,34 @@ def test_shuffles_anew_in_each_pass_on_request(folder, nlp):
     first, second = names(corpus(nlp)), names(corpus(nlp))
     assert first != second and sorted(first) == sorted(second)
     assert names(Corpus(folder, shuffle=True, seed=3)(nlp)) == first
+
+
+@Language.factory("tests_reads_all_examples")
+class ReadsAllExamples:
+    """Goes through the examples twice when it is initialized, as one that collects labels does."""
+
+    def __init__(self, nlp, name):
+        self.name = name
+
+    def __call__(self, doc):
+        return doc
+
+    def initialize(self, get_examples, *, nlp=None):
+        list(get_examples()), list(get_examples())
+
+
+def test_the_passes_of_the_initialization_do_not_count(folder):
+    def first_passes(n_components):
+        nlp = spacy.blank("xx")
+        for number in range(n_components):
+            nlp.add_pipe("tests_reads_all_examples", name=f"reads{number}")
+        corpus = Corpus(folder, sampling_weights={"eu": 0.5}, resample=True, shuffle=True)
+        nlp.initialize(lambda: corpus(nlp))
+        return [names(corpus(nlp)) for _ in range(3)]
+
+    passes = first_passes(0)
+    assert passes[0] != passes[1]
+    assert first_passes(1) == first_passes(2) == passes
 
 
 @pytest.mark.parametrize(
