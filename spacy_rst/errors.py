@@ -134,7 +134,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
         "take the second file away."
     )
-    R130 = "The splits file {path} lacks the columns {missing}. It needs treebank, doc and split."
+    R130 = (
+        "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
+        "names the columns {columns}."
+    )
     R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
     R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
@@ -151,7 +154,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R138 = "The list of treebanks {path} lacks the columns {missing}."
     R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
     R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
     R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
@@ -226,7 +228,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."
     )
     R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
-    R225 = "{path} is not a .spacy file that can be read ({error}). Convert the treebank again."
     R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
     R227 = (
         "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
@@ -347,7 +348,10 @@ class Errors(metaclass=_MessagesWithCodes):
     R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
 
     # Command line
-    R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
+    R501 = (
+        "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
+        "convert` writes it."
+    )
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
     R512 = "The folder {path} holds no file that ends with {endings}."
     R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
@@ -393,10 +397,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "must give one for each, in the same order."
     )
     R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
-    R606 = (
-        "{path} is not a table of translations: {error}. Give a TSV file in UTF-8 with the columns "
-        "source, target, text and translation."
-    )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
         "Keep one of them."
@@ -422,7 +422,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R615 = (
         "The language of the document {document} is not known. Name it with --source or "
-        "source, or set doc.user_data['lang']."
+        "source, or set doc.user_data['rst_lang']."
     )
     R616 = "There is no translation engine '{name}'. Use one of: {known}."
     R617 = "The engine '{name}' cannot be made from these options. {error}"

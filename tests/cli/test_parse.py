@@ -79,12 +79,12 @@ def names_in(folder: str) -> list[str]:
 
 def test_files_become_trees_on_standard_output(run, gold):
     for doc in gold:
-        write(f"{doc.user_data['name']}.txt", doc.text)
+        write(f"{doc.user_data['rst_name']}.txt", doc.text)
     result = run(*sorted(Path().glob("*.txt")), "--format", "jsonl", "--batch-size", 1)
     found = {line["name"]: line["tree"] for line in json_lines(result.stdout)}
     for doc in gold:
-        assert found[doc.user_data["name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
-        assert RstTree.from_dict(found[doc.user_data["name"]]).splits == doc._.rst_tree.splits
+        assert found[doc.user_data["rst_name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
+        assert RstTree.from_dict(found[doc.user_data["rst_name"]]).splits == doc._.rst_tree.splits
     assert "Trees: 2" in result.stderr
 
 
