@@ -67,12 +67,12 @@ def test_configs_are_complete(path, tmp_path):
 def test_xlmr_configs_have_the_values_of_the_paper(name):
     config = load_config(config_path(name), interpolate=True)
     encoder = config["components"]["transformer"]["model"]
-    assert (encoder["name"], encoder["window"], encoder["stride"], encoder["trainable_layers"]) == (
-        "xlm-roberta-base", 500, 200, 4
-    )  # fmt: skip
+    assert (encoder["name"], encoder["trainable_layers"]) == ("xlm-roberta-base", 4)
+    assert (encoder["window"], encoder["stride"], encoder["overlap"]) == (500, 300, "center")
     parser = config["components"]["rst_parser"]["model"]
     assert parser["splitter"] == "pointer" and parser["dropout"] == 0.5
-    assert parser["hidden_width"] == 384
+    # 384 is the size of each direction of the GRU.
+    assert parser["hidden_width"] == parser["classifier_width"] == 2 * 384
     training = config["training"]
     assert training["max_epochs"] == 30 and training["batcher"]["size"] == 3
     assert training["optimizer"]["learn_rate"] == 1e-4 and training["optimizer"]["L2"] == 5e-5
