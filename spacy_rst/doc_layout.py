@@ -19,7 +19,7 @@ from .layout import Block, Layout, Segment, check_blocks, read_plain
 
 LAYOUT_KEY = "layout"
 # In `doc.user_data`: where the text comes from, as a list of lists.
-SEGMENTS_KEY = "layout_segments"
+SEGMENTS_KEY = "rst_layout_segments"
 
 
 def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
@@ -92,6 +92,16 @@ def ensure_layout(doc: Doc) -> list[Block] | None:
     if LAYOUT_KEY not in doc.spans:
         set_layout(doc, read_plain(doc.text))
     return get_layout(doc)
+
+
+def copy_layout(source: Doc, target: Doc) -> None:
+    """Give a Doc the layout of another that has the same tokens.
+
+    source (Doc): The Doc with the layout, if it has any.
+    target (Doc): The Doc that gets it.
+    """
+    if LAYOUT_KEY in source.spans:
+        target.spans[LAYOUT_KEY] = source.spans[LAYOUT_KEY].copy(doc=target)
 
 
 def token_blocks(doc: Doc) -> np.ndarray:

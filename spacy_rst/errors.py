@@ -163,6 +163,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
+    R138 = (
+        "The layout of the document {name} does not fit: its text differs from that of the EDUs in "
+        "{source}. Take both from the same version of the treebank."
+    )
     R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
     R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
     R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."

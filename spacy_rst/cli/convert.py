@@ -67,6 +67,10 @@ def convert_cli(
         bool, typer.Option(help="Keep documents whose words are blanked")
     ] = False,
     raw_text: RawTextOption = False,
+    layout: Annotated[
+        Path | None,
+        typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
+    ] = None,
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 
@@ -87,6 +91,7 @@ def convert_cli(
             largest_tree=largest_tree,
             keep_blanked=keep_blanked,
             raw_text=raw_text,
+            layout=layout,
         )
         report = convert_files(
             progress(files, f"Reading {input_path.name}"),

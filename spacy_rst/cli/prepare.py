@@ -34,6 +34,7 @@ class ListedTreebank(NamedTuple):
     path: Path
     splits: Path | None
     options: frozenset[str]
+    layout: Path | None
 
 
 @rst_app.command("prepare")
@@ -55,8 +56,8 @@ def prepare_cli(
     treebanks of a split.
 
     The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
-    official splits) and options (`largest_tree`); paths start from the list's folder. Treebanks
-    that are not there are named and passed over.
+    official splits), options (`largest_tree`) and layout (a folder with files that tell it); paths
+    start from the list's folder. Treebanks that are not there are named and passed over.
 
     **Example**
 
@@ -68,6 +69,8 @@ def prepare_cli(
         for bank in listed:
             if bank not in there:
                 msg.warn(f"{bank.name}: nothing at {bank.path}, passed over")
+            elif bank.layout and not bank.layout.exists():
+                msg.warn(f"{bank.name}: nothing at {bank.layout}, converted without layout")
         if not there:
             fitting = "" if only == "*" else f", or none fits '{only}'"
             raise RstError(Errors.R139.format(path=list_path, only=fitting))
@@ -80,6 +83,7 @@ def prepare_cli(
                 skip_bad=skip_bad,
                 largest_tree="largest_tree" in bank.options,
                 raw_text=raw_text,
+                layout=bank.layout,
             )
             reports[bank.name] = convert_files(
                 progress(find_files(bank.path), bank.name),
@@ -98,7 +102,8 @@ def _read_list(path: Path) -> list[ListedTreebank]:
             lang=row["lang"],
             path=path.parent / row["path"],
             splits=path.parent / row["splits"] if row.get("splits") else None,
-            options=frozenset(row.get("options", "").split()),
+            options=frozenset((row.get("options") or "").split()),
+            layout=path.parent / row["layout"] if row.get("layout") else None,
         )
         for _, row in read_table(path, LIST_COLUMNS)
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -24,8 +24,10 @@ from ..doc import (
     set_edus,
     set_tree,
 )
+from ..doc_layout import set_layout
 from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE, blank_pipeline, multilingual_pipeline
+from ..layout import Block
 from ..relations import join_label, relation_class, split_label
 from ..tree import RstTree
 from .binarize import binarize
@@ -33,6 +35,7 @@ from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
 from .document import EduTokens, TreebankDocument
+from .layout import find_layout, with_layout
 from .rs3 import read_rs3
 from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
@@ -71,6 +74,7 @@ class ConversionOptions:
     largest_tree (bool): Keep the largest tree of a file that holds several.
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
     raw_text (bool): Write and tokenize the text as a pipeline would meet it.
+    layout (Path | None): A folder with the files of the treebank's layout, where it has such.
     """
 
     file_format: str = FileFormat.auto
@@ -81,6 +85,7 @@ class ConversionOptions:
     largest_tree: bool = False
     keep_blanked: bool = False
     raw_text: bool = False
+    layout: Path | None = None
 
 
 @dataclass(slots=True)
@@ -94,6 +99,9 @@ class ConversionReport:
     removed (int): Units that were not linked to a tree and left out.
     kept_tokens (int): Documents that kept the treebank's tokens though they should be tokenized as
         a pipeline does: an EDU begins inside of a token of it.
+    with_layout (int): Documents whose layout is known.
+    blocks (Counter): Their blocks, by kind.
+    crossing (int): EDUs that go over the end of a block.
     other_splits (int): Documents left out because they belong to another split.
     blanked (list[str]): Documents left out because their words are blanked.
     skipped (list[RstError]): What could not be read, with the reason.
@@ -105,6 +113,9 @@ class ConversionReport:
     labels: Counter[str] = field(default_factory=Counter)
     removed: int = 0
     kept_tokens: int = 0
+    with_layout: int = 0
+    blocks: Counter[str] = field(default_factory=Counter)
+    crossing: int = 0
     other_splits: int = 0
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
@@ -118,6 +129,9 @@ class ConversionReport:
             "Labels": len(self.labels),
             "Removed": self.removed,
             "Kept": self.kept_tokens,
+            "Layout": self.with_layout,
+            "Blocks": self.blocks.total(),
+            "Crossing": self.crossing,
             "Other": self.other_splits,
             "Blanked": len(self.blanked),
             "Skipped": len(self.skipped),
@@ -218,6 +232,8 @@ def convert_document(
         report.kept_tokens += again is None
         doc = doc if again is None else again
     set_tree(doc, tree)
+    blocks = document.layout()
+    set_layout(doc, _blocks_of_text(blocks, edu_places(doc)))
     doc.user_data |= {
         NAME_KEY: document.name,
         LANGUAGE_KEY: lang,
@@ -229,15 +245,28 @@ def convert_document(
     report.edus += len(document.edus)
     report.removed += len(document.removed)
     report.labels.update(doc.user_data[TREE_KEY]["labels"])
+    report.with_layout += bool(blocks)
+    report.blocks.update(block.kind for block in blocks)
+    report.crossing += len(document.crossing_edus)
     return doc
+
+
+def _blocks_of_text(blocks: Iterable[Block], places: Sequence[tuple[int, int]]) -> list[Block]:
+    """Count blocks in characters instead of EDUs."""
+    return [
+        block._replace(start=places[block.start][0], end=places[block.end - 1][1])
+        for block in blocks
+    ]
 
 
 def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
     nlp = blank_pipeline(lang)
+    block_starts = {block.start for block in document.layout()}
     is_spaced_out = is_space_tokenized(document.edus)
     if document.tokens is None and not is_spaced_out:
-        return doc_from_edus(nlp, document.edus, document.paragraph_starts)
+        return doc_from_edus(nlp, document.edus, block_starts)
     tokens = document.tokens or _split_at_spaces(document, unescape=raw_text)
+    tokens = _with_breaks(tokens, block_starts)
     words = [word for edu in tokens for word in edu.words]
     spaces = [space for edu in tokens for space in edu.spaces]
     starts: list[bool | int | None]
@@ -252,19 +281,28 @@ def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
 
 
 def _split_at_spaces(document: TreebankDocument, *, unescape: bool) -> list[EduTokens]:
-    """Get the tokens of a text that has spaces between all of them. A blank line stands for an EDU
-    of its own."""
+    """Get the tokens of a text that has spaces between all of them."""
     tokens: list[EduTokens] = []
-    for number, edu in enumerate(document.edus):
-        if tokens and number in document.paragraph_starts:
-            tokens[-1].spaces[-1] = False
-            tokens.append(EduTokens([PARAGRAPH_BREAK], [False], []))
+    for edu in document.edus:
         words = edu.split()
         if unescape:
             words = [ESCAPED_BRACKETS.get(word, word) for word in words]
         tokens.append(EduTokens(words, [True] * len(words), []))
     tokens[-1].spaces[-1] = False
     return tokens
+
+
+def _with_breaks(tokens: Iterable[EduTokens], block_starts: Container[int]) -> list[EduTokens]:
+    """Put blank lines between blocks, each as an EDU of its own."""
+    found: list[EduTokens] = []
+    for number, edu in enumerate(tokens):
+        if found and number in block_starts:
+            spaces = [*found[-1].spaces[:-1], False]
+            found[-1] = replace(found[-1], spaces=spaces)
+            has_sentences = bool(edu.sentence_starts)
+            found.append(EduTokens([PARAGRAPH_BREAK], [False], [False] * has_sentences))
+        found.append(edu)
+    return found
 
 
 def _tokenize_again(doc: Doc) -> Doc | None:
@@ -319,6 +357,9 @@ def _convert_into(
 ) -> None:
     if isinstance(document, RstError):
         raise document
+    if options.layout is not None:
+        layout = find_layout(options.layout, document.name)
+        document = document if layout is None else with_layout(document, layout)
     split = None if None in docbins else _split_of(document, options.treebank, splits)
     if split not in docbins:
         report.other_splits += 1

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
+
+from ..layout.blocks import PARAGRAPH, Block
 
 NUCLEUS = "N"
 SATELLITE = "S"
@@ -75,6 +78,9 @@ class TreebankDocument:
     removed (List[str]): Texts of units that were not linked to the tree.
     tokens (Optional[List[EduTokens]]): The tokens of each EDU, where the treebank gives them.
     paragraph_starts (List[int]): EDUs that begin a paragraph, where the treebank marks them.
+    blocks (List[Block]): The layout, where files of its own tell it; places are counted in EDUs.
+    crossing_edus (List[int]): EDUs inside of which a block begins, though it is said to begin after
+        them.
     """
 
     edus: list[str]
@@ -84,3 +90,13 @@ class TreebankDocument:
     removed: list[str] = field(default_factory=list)
     tokens: list[EduTokens] | None = None
     paragraph_starts: list[int] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    crossing_edus: list[int] = field(default_factory=list)
+
+    def layout(self) -> list[Block]:
+        """RETURNS (List[Block]): The blocks, or else the paragraphs, counted in EDUs. None where
+        the layout is unknown."""
+        if self.blocks or not self.paragraph_starts:
+            return self.blocks
+        borders = sorted({0, len(self.edus), *self.paragraph_starts})
+        return [Block(start, end, PARAGRAPH) for start, end in pairwise(borders)]
