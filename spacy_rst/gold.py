@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from .doc import NAME_KEY, SOURCE_KEY
+from .doc_layout import LAYOUT_KEY, get_layout, set_layout
 from .errors import Errors, RstError
 
 SHOWN_CHARACTERS = 20
@@ -45,3 +47,14 @@ def check_same_text(predicted: Doc, reference: Doc) -> None:
             gold=gold[shown],
         )
     )
+
+
+def share_layout(example: Example) -> None:
+    """Give the predicted Doc the layout of the gold Doc, where that has one.
+
+    example (Example): The example.
+    """
+    predicted, reference = example.predicted, example.reference
+    is_missing = LAYOUT_KEY in reference.spans and LAYOUT_KEY not in predicted.spans
+    if is_missing and predicted.text == reference.text:
+        set_layout(predicted, get_layout(reference))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..doc import trimmed_chars
 from ..doc_layout import ensure_layout
 from ..layout import KINDS, Block
-from .features import EDU_FEATURES
+from .features import EDU_FEATURES, edu_features
 
 LayoutMode = Literal["none", "paragraphs", "all"]
 
@@ -32,8 +31,8 @@ LAYOUT_FEATURES = (
     *(f"in_{kind}" for kind in KINDS),
 )
 
-# The kinds of boundaries, from the weakest to the strongest. Those inside a text of unknown layout
-# are kinds of their own, so that nothing is shared with what is learned about texts of known layout.
+# The kinds of boundaries, from the weakest to the strongest. Those of a text of unknown layout are
+# kinds of their own, so that what is learned about texts of known layout does not touch them.
 BOUNDARY_KINDS = (
     "unknown",
     "sentence_of_unknown",
@@ -46,16 +45,21 @@ BOUNDARY_KINDS = (
     "after_heading",
     "heading",
 )
+ENDS_SENTENCE = EDU_FEATURES.index("ends_sentence")
+STARTS_SENTENCE = EDU_FEATURES.index("starts_sentence")
+PARAGRAPH_PRECEDES = EDU_FEATURES.index("paragraph_precedes")
+STARTS_BLOCK = LAYOUT_FEATURES.index("starts_block")
+IS_UNKNOWN = LAYOUT_FEATURES.index("is_unknown")
 PARTS = frozenset({"item", "row", "caption", "code"})
 DEEPEST_ITEM = 4
 LOWEST_HEADING = 6
 LOG_OF_LARGE_BLOCK = 4.0
 
 
-class EduLayout(NamedTuple):
-    """The layout of a document's EDUs.
+class EduFacts(NamedTuple):
+    """What a net is told about the EDUs of a document, beside their vectors.
 
-    features (np.ndarray): Float32 (n_edus, n_features), what `LAYOUT_FEATURES` names.
+    features (np.ndarray): Float32 (n_edus, n_features).
     kinds (np.ndarray): Int (n_edus,), the kind of the boundary before each EDU, an index into
         `BOUNDARY_KINDS`.
     levels (np.ndarray): Int (n_edus,), how strong that boundary is: like the kinds, but before
@@ -67,37 +71,54 @@ class EduLayout(NamedTuple):
     levels: np.ndarray
 
 
-def read_edu_layout(
+def describe_edus(
     doc: Doc,
     edus: Sequence[Span],
-    edu_features: np.ndarray,
-    mode: LayoutMode = "all",
     *,
+    use_features: bool = False,
+    layout: LayoutMode = "none",
     is_hidden: bool = False,
-) -> EduLayout:
-    """Describe the EDUs of a Doc and their boundaries by the layout of its text.
+) -> EduFacts:
+    """Collect what a net is told about EDUs.
 
     doc (Doc): The Doc, whose layout is read from its text if it has none yet.
     edus (Sequence[Span]): Its EDUs in text order.
-    edu_features (np.ndarray): What `features.edu_features` says about them.
-    mode (str): "all" for all that is known about the blocks, or "paragraphs" for their borders
-        alone.
+    use_features (bool): Whether the features begin with those that `EDU_FEATURES` names.
+    layout (str): "none"; or "all", for features that go on with what `LAYOUT_FEATURES` names; or
+        "paragraphs", for the same without any differences between kinds of blocks.
     is_hidden (bool): Treat the layout as unknown.
-    RETURNS (EduLayout): The layout.
+    RETURNS (EduFacts): The facts. Without layout all boundaries are of the first kind.
     """
+    if layout == "none":
+        features = edu_features(doc, edus) if use_features else np.zeros((len(edus), 0), "f")
+        nothing = np.zeros(len(edus), dtype=np.int64)
+        return EduFacts(features, nothing, nothing)
+    marks = edu_features(doc, edus)
+    facts = _read_layout(doc, edus, marks, layout, is_hidden)
+    if not use_features:
+        return facts
+    # What is hidden must not be seen in the text either, nor a blank line that divides no blocks.
+    marks[1:, PARAGRAPH_PRECEDES] = facts.features[1:, STARTS_BLOCK]
+    return facts._replace(features=np.concatenate([marks, facts.features], axis=1))
+
+
+def _read_layout(
+    doc: Doc, edus: Sequence[Span], marks: np.ndarray, mode: LayoutMode, is_hidden: bool
+) -> EduFacts:
     blocks = None if is_hidden else ensure_layout(doc)
-    is_sentence = edu_features[:, EDU_FEATURES.index("starts_sentence")] > 0
-    is_sentence[1:] |= edu_features[:-1, EDU_FEATURES.index("ends_sentence")] > 0
+    is_sentence = marks[:, STARTS_SENTENCE] > 0
+    is_sentence[1:] |= marks[:-1, ENDS_SENTENCE] > 0
     if blocks is None:
         kinds = np.where(is_sentence, _number("sentence_of_unknown"), _number("unknown"))
         features = np.zeros((len(edus), len(LAYOUT_FEATURES)), dtype=np.float32)
         features[:, :2] = _both_ends(is_sentence)
-        features[:, LAYOUT_FEATURES.index("is_unknown")] = 1
-        return EduLayout(features, kinds, kinds)
+        features[:, IS_UNKNOWN] = 1
+        return EduFacts(features, kinds, kinds)
     if mode == "paragraphs":
         blocks = [Block(block.start, block.end, "paragraph") for block in blocks]
     starts = [trimmed_chars(edu)[0] for edu in edus]
     block_of_edu = np.searchsorted([block.start for block in blocks], starts, side="right") - 1
+    block_of_edu = np.maximum(block_of_edu, 0)  # of white space before the first block
     is_new = np.diff(block_of_edu, prepend=-1) > 0
     inside = np.where(is_sentence, _number("sentence"), _number("none"))
     boundaries = np.array(_block_boundaries(blocks))[block_of_edu]
@@ -114,7 +135,7 @@ def read_edu_layout(
             _kind_features(blocks, mode)[block_of_edu],
         ]
     )
-    return EduLayout(features.astype(np.float32), kinds, levels)
+    return EduFacts(features.astype(np.float32), kinds, levels)
 
 
 def _number(kind: str) -> int:
@@ -122,7 +143,7 @@ def _number(kind: str) -> int:
 
 
 def _both_ends(is_start: np.ndarray) -> np.ndarray:
-    """Whether something starts and whether it ends with each EDU, the first and the last included."""
+    """Whether something starts and whether it ends with each EDU, given where it starts."""
     is_start = is_start.copy()
     is_start[:1] = True
     return np.column_stack([is_start, np.append(is_start[1:], True)[: len(is_start)]])
@@ -140,7 +161,7 @@ def _places(is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _block_boundaries(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     """Kind and level of the boundary before each block."""
     boundaries = []
-    for before, block in pairwise([None, *blocks]):
+    for before, block in zip([None, *blocks], blocks, strict=False):
         kind = _boundary_kind(before, block)
         level = _number("paragraph" if kind == "turn" else kind)
         if kind == "heading":
@@ -166,7 +187,7 @@ def _kind_features(blocks: Sequence[Block], mode: LayoutMode) -> np.ndarray:
     rows = np.zeros((len(blocks), 3 + len(KINDS)))
     if mode == "paragraphs":
         return rows
-    for row, (before, block) in zip(rows, pairwise([None, *blocks]), strict=True):
+    for row, before, block in zip(rows, [None, *blocks], blocks, strict=False):
         row[0] = before is not None and block.speaker != before.speaker
         if block.kind == "heading":
             row[2] = 1 - (min(block.level, LOWEST_HEADING) - 1) / LOWEST_HEADING

@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+CODES_OF_A_KIND = 16
+
 
 class Boundaries:
     """What stands at the boundaries between EDUs, and how it compares with what stands around.
@@ -31,8 +33,6 @@ class Boundaries:
     edu_counts (Sequence[int]): The number of EDUs of each document.
     device (torch.device): Where the codes are needed.
     """
-
-    CODES_OF_A_KIND = 16
 
     def __init__(
         self,
@@ -52,9 +52,8 @@ class Boundaries:
             near[own, 2:] = _neighbours(np.flatnonzero(levels >= level), own)
         # With this sign, one comparison with start or -end tells whether it lies in the span.
         near[:, 1::2] *= -1
-        self.near = torch.from_numpy(near).to(device)
-        self.base = torch.from_numpy(kinds.astype(np.int64)).to(device) * self.CODES_OF_A_KIND
-        self.bits = torch.tensor([8, 4, 2, 1], device=device)
+        self._arrays = near, kinds.astype(np.int64) * CODES_OF_A_KIND, np.array([8, 4, 2, 1])
+        self._tensors = [torch.from_numpy(array).to(device) for array in self._arrays]
 
     def codes(self, starts: Tensor, splits: Tensor, ends: Tensor) -> Tensor:
         """Describe split points in their spans.
@@ -64,9 +63,21 @@ class Boundaries:
         ends (Tensor): Long (n,), the end of each span.
         RETURNS (Tensor): Long (n,), the codes, below the number of kinds * `CODES_OF_A_KIND`.
         """
+        near, first_codes, bits = self._tensors
         spans = torch.stack([starts, -ends, starts, -ends], dim=1)
-        is_outside = self.near.index_select(0, splits) <= spans
-        return self.base.index_select(0, splits) + (is_outside * self.bits).sum(1)
+        is_outside = near.index_select(0, splits) <= spans
+        return first_codes.index_select(0, splits) + (is_outside * bits).sum(1)
+
+    def codes_within(self, start: int, end: int) -> np.ndarray:
+        """Describe all split points of one span.
+
+        start (int): Its start.
+        end (int): Its end.
+        RETURNS (np.ndarray): Int (end - start - 1,), the codes.
+        """
+        near, first_codes, bits = self._arrays
+        is_outside = near[start + 1 : end] <= (start, -end, start, -end)
+        return first_codes[start + 1 : end] + is_outside @ bits
 
 
 def _neighbours(places: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -98,6 +109,13 @@ class EncodedEdus:
         """RETURNS (list[tuple[int, int]]): The first EDU of each document, and one past its
         last."""
         return list(pairwise(accumulate(self.edu_counts, initial=0)))
+
+    def get_boundaries(self) -> Boundaries:
+        """RETURNS (Boundaries): What stands between the EDUs.
+        RAISES (ValueError): If the documents were encoded without."""
+        if self.boundaries is None:
+            raise ValueError("The net needs the boundaries between EDUs, but the batch has none")
+        return self.boundaries
 
 
 class Candidates(NamedTuple):
