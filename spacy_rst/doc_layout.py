@@ -95,13 +95,14 @@ def ensure_layout(doc: Doc) -> list[Block] | None:
 
 
 def copy_layout(source: Doc, target: Doc) -> None:
-    """Give a Doc the layout of another that has the same tokens.
+    """Give a Doc the layout of another that has the same text.
 
     source (Doc): The Doc with the layout, if it has any.
-    target (Doc): The Doc that gets it.
+    target (Doc): The Doc that gets it, unless it has one already.
     """
-    if LAYOUT_KEY in source.spans:
-        target.spans[LAYOUT_KEY] = source.spans[LAYOUT_KEY].copy(doc=target)
+    is_missing = LAYOUT_KEY in source.spans and LAYOUT_KEY not in target.spans
+    if is_missing and source.text == target.text:
+        set_layout(target, get_layout(source))
 
 
 def token_blocks(doc: Doc) -> np.ndarray:

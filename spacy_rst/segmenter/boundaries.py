@@ -8,11 +8,14 @@ import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
-from ..orthography import BLANK_LINE
+from ..doc_layout import block_starts, ensure_layout, token_blocks
+
+# Blocks of these kinds are EDUs as they are.
+UNITS = ("heading", "row", "code")
 
 
 @dataclass(frozen=True)
-class Layout:
+class Borders:
     """How a Doc is divided before any model has seen it.
 
     All starts are marked at tokens that are not white space: where spaCy begins a sentence with
@@ -20,47 +23,52 @@ class Layout:
 
     is_space (np.ndarray): Bool (n_tokens,), the white space.
     sentences (np.ndarray): Bool (n_tokens,), first tokens of sentences, where the Doc knows them.
-    lines (np.ndarray): Bool (n_tokens,), first tokens of lines.
-    paragraphs (np.ndarray): Bool (n_tokens,), first tokens after a blank line.
+    lines (np.ndarray): Bool (n_tokens,), first tokens of lines, but for the text's first.
+    blocks (np.ndarray): Bool (n_tokens,), first tokens of the layout's blocks.
+    is_undivided (np.ndarray): Bool (n_tokens,), the tokens of blocks that are EDUs as they are.
     """
 
     is_space: np.ndarray
     sentences: np.ndarray
     lines: np.ndarray
-    paragraphs: np.ndarray
+    blocks: np.ndarray
+    is_undivided: np.ndarray
 
-    def hard_starts(self, use_sentences: bool = True) -> np.ndarray:
-        """Mark the tokens at which an EDU begins whatever the model says: the first one, and those
-        of paragraphs and sentences.
+    def choose_starts(self, likely: np.ndarray, use_sentences: bool = True) -> np.ndarray:
+        """Mark the tokens at which EDUs begin: the first of the text and of each block, and, but
+        for those inside of undivided blocks, the likely ones and the first of each sentence.
 
+        likely (np.ndarray): Bool (n_tokens,), what a model says.
         use_sentences (bool): Whether sentences count.
         RETURNS (np.ndarray): Bool (n_tokens,).
         """
-        starts = self.paragraphs | self.sentences if use_sentences else self.paragraphs.copy()
+        starts = likely | self.sentences if use_sentences else likely.copy()
+        starts[self.is_undivided] = False
+        starts |= self.blocks
         starts[np.flatnonzero(~self.is_space)[:1]] = True
         return starts
 
 
-def read_layout(doc: Doc) -> Layout:
-    """Find white space, sentences, lines and paragraphs.
+def read_borders(doc: Doc) -> Borders:
+    """Find white space, sentences, lines and blocks.
 
-    doc (Doc): The Doc.
-    RETURNS (Layout): Its layout.
+    doc (Doc): The Doc, whose layout is read from its text if it has none yet.
+    RETURNS (Borders): How it is divided.
     """
     attributes = doc.to_array([IS_SPACE, SENT_START])
     is_space = attributes[:, 0] == 1
     words = np.flatnonzero(~is_space)
-    sentences = np.zeros(len(doc), dtype=bool)
+    sentences, lines = np.zeros((2, len(doc)), dtype=bool)
     following = np.searchsorted(words, np.flatnonzero(attributes[:, 1] == 1))
     sentences[words[following[following < len(words)]]] = True
-    lines, paragraphs = np.zeros_like(sentences), np.zeros_like(sentences)
     # White space tokens lie where the numbers of two words, or of the first word and 0, are apart.
     before = np.concatenate([[-1], words[:-1]]) if len(words) else words
     for last, word in zip(before[words - before > 1], words[words - before > 1], strict=True):
-        gap = doc[int(last) + 1 : int(word)].text
-        lines[word] = "\n" in gap
-        paragraphs[word] = BLANK_LINE.search(gap) is not None
-    return Layout(is_space, sentences, lines, paragraphs)
+        lines[word] = "\n" in doc[int(last) + 1 : int(word)].text
+    layout = ensure_layout(doc) or []
+    # The last item is that of tokens before the first block, and of unknown layout.
+    is_unit = np.array([*(block.kind in UNITS for block in layout), False])
+    return Borders(is_space, sentences, lines, block_starts(doc), is_unit[token_blocks(doc)])
 
 
 def edus_from_starts(doc: Doc, starts: np.ndarray, is_space: np.ndarray) -> list[Span]:
