@@ -35,7 +35,7 @@ from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
 from .document import EduTokens, TreebankDocument
-from .layout import find_layout, with_layout
+from .layout import find_layouts, read_layout, with_layout
 from .rs3 import read_rs3
 from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
@@ -334,11 +334,12 @@ def convert_files(
     """
     report = ConversionReport()
     docbins = {split: new_docbin() for split in outputs}
+    layouts = {} if options.layout is None else find_layouts(options.layout)
     for path in files:
         report.files += 1
         for document in read_file(path, options.file_format, largest_tree=options.largest_tree):
             try:
-                _convert_into(docbins, document, options, splits, report)
+                _convert_into(docbins, document, options, splits, layouts, report)
             except RstError as error:
                 if not options.skip_bad:
                     raise
@@ -353,19 +354,19 @@ def _convert_into(
     document: TreebankDocument | RstError,
     options: ConversionOptions,
     splits: SplitTable | None,
+    layouts: Mapping[str, Path],
     report: ConversionReport,
 ) -> None:
     if isinstance(document, RstError):
         raise document
-    if options.layout is not None:
-        layout = find_layout(options.layout, document.name)
-        document = document if layout is None else with_layout(document, layout)
     split = None if None in docbins else _split_of(document, options.treebank, splits)
     if split not in docbins:
         report.other_splits += 1
     elif is_blanked(document.edus) and not options.keep_blanked:
         report.blanked.append(document.name)
     else:
+        if document.name in layouts:
+            document = with_layout(document, read_layout(layouts[document.name]))
         doc = convert_document(
             document,
             treebank=options.treebank,

@@ -1,23 +1,20 @@
 """Read the layout of a treebank's documents, where other files than those of the trees have it.
 
 GUM's CoNLL-U files name the elements of the page that begin at a sentence, and for how many
-sentences each lasts; GCDT's XML files have the text with blank lines between paragraphs, and tags
+sentences each lasts; GCDT's files have the text with blank lines between paragraphs, and tags
 for sections, lists, quotations and speakers. Both have the same text as the EDUs, and the spaces
 that people write, which the EDUs lack.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from pathlib import Path
-from xml.etree.ElementTree import Element, ParseError
-
-import defusedxml
-import defusedxml.ElementTree
 
 from ..errors import Errors, RstError
 from ..layout import Block, Layout
@@ -36,10 +33,11 @@ GUM_DIVISIONS = frozenset({"p", "lg"} | GUM_KINDS.keys())
 # Inside of these, quotations and speech are part of the text that runs on.
 GUM_RUNNING_TEXT = frozenset({"p", "head", "caption"})
 GCDT_KINDS = {"list": ITEM, "longquote": QUOTATION, "speaker": TURN}
-GCDT_SECTIONS = {"section": 2, "subsection": 3, "subsubsection": 4}
+# What begins with a heading, and the heading's level.
+GCDT_SECTIONS = {"text": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+GCDT_TAG = re.compile(r'<(?P<end>/?)(?P<name>[a-z]+)(?: who="#?(?P<speaker>[^"]*)")?[^>]*>')
 # A document's text may differ from its EDUs' in a letter here and there.
 LARGEST_DIFFERENCE = 0.01
-SUFFIXES = (".conllu", ".xml")
 
 
 @dataclass(eq=False)
@@ -58,22 +56,26 @@ class _Part:
     is_begun: bool = False
 
 
-def find_layout(folder: Path, name: str) -> Layout | None:
+def find_layouts(folder: Path) -> dict[str, Path]:
+    """List the files that tell the layout of documents.
+
+    folder (Path): A folder, which is searched with all folders below it.
+    RETURNS (Dict[str, Path]): The files, by the names of the documents.
+    """
+    return {path.stem: path for path in sorted(folder.rglob("*")) if path.suffix in READERS}
+
+
+def read_layout(path: Path) -> Layout:
     """Read the layout of a document.
 
-    folder (Path): The folder with the files of the treebank's layout.
-    name (str): The document's name.
-    RETURNS (Optional[Layout]): Its text and blocks, None where there is no file for it.
-    RAISES (RstError): If the file cannot be read.
+    path (Path): The file.
+    RETURNS (Layout): Its text and blocks.
+    RAISES (RstError): If it cannot be read.
     """
-    path = next((p for s in SUFFIXES if (p := folder / f"{name}{s}").exists()), None)
-    if path is None:
-        return None
     try:
-        text = path.read_text(encoding="utf8")
+        return READERS[path.suffix](path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError) as error:
         raise RstError(Errors.R134.format(path=path, error=error)) from error
-    return read_gum_layout(text) if path.suffix == ".conllu" else read_gcdt_layout(text, path)
 
 
 def _lay_out(blocks: Iterable[tuple[str, _Part]]) -> Layout:
@@ -182,64 +184,50 @@ def _gum_sentence(lines: str) -> str:
     return "".join(pieces)
 
 
-def read_gcdt_layout(xml: str, source: str | Path) -> Layout:
+def read_gcdt_layout(xml: str) -> Layout:
     """Read the text and the blocks of a document of GCDT.
 
-    xml (str): Its XML file.
-    source (Union[str, Path]): The file, named in errors.
+    xml (str): Its file, in which each tag has a line of its own. It need not be well-formed.
     RETURNS (Layout): The text, and the blocks.
-    RAISES (RstError): If it is no XML that can be read.
     """
-    try:
-        root = defusedxml.ElementTree.fromstring(xml)
-    except ParseError as error:
-        raise RstError(Errors.R102.format(source=source, error=error)) from error
-    except defusedxml.DefusedXmlException as error:
-        raise RstError(Errors.R103.format(source=source)) from error
-    return _lay_out(_gcdt_blocks(root))
+    return _lay_out(_gcdt_blocks(xml))
 
 
-def _gcdt_blocks(
-    element: Element, part: _Part | None = None, heading_level: int = 1
-) -> Iterator[tuple[str, _Part]]:
-    """Read an element whose first line is a heading of some level, 0 if it has none."""
-    part = _Part() if part is None else part
-    lines_of_paragraphs = _paragraphs(element.text)
-    if heading_level and lines_of_paragraphs and _is_heading(lines_of_paragraphs[0]):
-        yield lines_of_paragraphs.pop(0)[0], _Part(HEADING, heading_level, part.speaker)
-    yield from _gcdt_paragraphs(lines_of_paragraphs, part)
-    for child in element:
-        level = GCDT_SECTIONS.get(child.tag, 0)
-        yield from _gcdt_blocks(child, _gcdt_part(child, part), level)
-        yield from _gcdt_paragraphs(_paragraphs(child.tail), part)
+def _gcdt_blocks(xml: str) -> Iterator[tuple[str, _Part]]:
+    parts = [_Part()]
+    heading_level = 0
+    paragraph: list[str] = []
+    for line in (*map(str.strip, xml.splitlines()), ""):
+        tag = GCDT_TAG.fullmatch(line)
+        if line and tag is None:
+            paragraph.append(html.unescape(line))
+            continue
+        if paragraph:
+            yield from _gcdt_paragraph(paragraph, parts[-1], heading_level)
+            paragraph, heading_level = [], 0
+        if tag and tag["end"]:
+            parts = parts[:-1] or [_Part()]
+        elif tag:
+            parts.append(_gcdt_part(tag["name"], tag["speaker"], parts[-1]))
+            heading_level = GCDT_SECTIONS.get(tag["name"], 0)
 
 
-def _gcdt_part(element: Element, outer: _Part) -> _Part:
-    kind = GCDT_KINDS.get(element.tag)
+def _gcdt_part(name: str, speaker: str | None, outer: _Part) -> _Part:
+    kind = GCDT_KINDS.get(name)
     if kind is None:
         return outer
-    level = int(kind != TURN)
-    speaker = (element.get("who") or "").lstrip("#") if kind == TURN else outer.speaker
-    return _Part(kind, level, speaker or None)
+    return _Part(kind, level=int(kind != TURN), speaker=speaker or outer.speaker)
 
 
-def _paragraphs(text: str | None) -> list[list[str]]:
-    paragraphs = re.split(r"\n\s*\n", (text or "").strip())
-    return [[line.strip() for line in part.splitlines()] for part in paragraphs if part]
-
-
-def _is_heading(lines: Sequence[str]) -> bool:
-    return len(lines) == 1 and lines[0][-1] not in SENTENCE_ENDS
-
-
-def _gcdt_paragraphs(
-    lines_of_paragraphs: Sequence[Sequence[str]], part: _Part
+def _gcdt_paragraph(
+    lines: Sequence[str], part: _Part, heading_level: int
 ) -> Iterator[tuple[str, _Part]]:
-    for lines in lines_of_paragraphs:
-        if part.kind == ITEM:
-            yield from ((line, replace(part)) for line in lines)
-        else:
-            yield _join_sentences(lines), part
+    if part.kind == ITEM:
+        yield from ((line, replace(part)) for line in lines)
+    elif heading_level and len(lines) == 1 and lines[0][-1] not in SENTENCE_ENDS:
+        yield lines[0], _Part(HEADING, heading_level, part.speaker)
+    else:
+        yield _join_sentences(lines), part
 
 
 def _join_sentences(lines: Sequence[str]) -> str:
@@ -248,6 +236,9 @@ def _join_sentences(lines: Sequence[str]) -> str:
         is_close = not text or is_unspaced(text[-1]) or is_unspaced(line[0])
         text += line if is_close else f" {line}"
     return text
+
+
+READERS = {".conllu": read_gum_layout, ".xml": read_gcdt_layout}
 
 
 def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..orthography import BLANK_LINE
+
 PARAGRAPH_MARK = "<P>"  # RST-DT puts it at the end of a paragraph, RRT at the start of one
 LAYOUT_MARKS = re.compile(r"<P>|(?:^|(?<=\s))#{4,}(?=\s|$)")  # RRT: a line of hashes is a rule
 SENTENCE_MARKS = ".,;:!?\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff1f\u060c\u061b\u061f"
@@ -22,8 +24,11 @@ def clean_edu_text(text: str) -> str:
 
 
 def starts_paragraph(text: str) -> bool:
-    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark."""
-    return text.lstrip().startswith(PARAGRAPH_MARK)
+    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark or, as in PCC, with a
+    blank line."""
+    content = text.lstrip()
+    padding = text[: len(text) - len(content)]
+    return content.startswith(PARAGRAPH_MARK) or BLANK_LINE.search(padding) is not None
 
 
 def ends_paragraph(text: str) -> bool:

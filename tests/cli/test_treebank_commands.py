@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst import RstTree
+from spacy_rst.treebank.rs3 import read_rs3
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
@@ -92,6 +93,29 @@ def test_raw_text_guesses_the_spaces(run, tmp_path):
     assert " ." in plain and plain.split() != original.split()
     assert raw.split() == original.split()
     assert read_texts(tmp_path / "corpus" / "dev" / "sample.en.spacy") == [raw]
+
+
+def test_layout_comes_from_a_folder(run, tmp_path):
+    edus = [edu.replace(" ", "") for edu in read_rs3(FERRY).edus]
+    texts = ["".join(edus[:3]), "".join(edus[3:])]
+    layout = tmp_path / "layout" / "dev"
+    layout.mkdir(parents=True)
+    (layout / "harbour_ferry.xml").write_text("\n\n".join(texts), encoding="utf8")
+    (tmp_path / "list.tsv").write_text(
+        "treebank\tlang\tpath\tsplits\tlayout\n"
+        f"sample.en\ten\t{SAMPLE / 'en'}\t{SAMPLE / 'splits.tsv'}\tlayout\n"
+        f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
+        encoding="utf8",
+    )
+    output = run("prepare", tmp_path / "list.tsv", tmp_path / "corpus")
+    assert "nowhere, converted without layout" in " ".join(output.split())
+    run("convert", FERRY, tmp_path / "ferry.spacy", "--lang", "en", "--layout", layout)
+    for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
+        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        assert [span.label_ for span in doc.spans["layout"]] == ["paragraph", "paragraph"]
+        assert doc.spans["layout"][1].start == doc.spans["edus"][3].start
+    (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
+    assert not doc.spans["layout"]
 
 
 def test_prepare_says_when_nothing_is_there(run, tmp_path):

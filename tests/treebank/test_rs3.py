@@ -129,6 +129,17 @@ def test_text_is_cleaned_and_paragraph_marks_are_kept_apart():
     assert document.paragraph_starts == [0, 2]
 
 
+def test_a_blank_line_in_front_begins_a_paragraph():
+    body = (
+        segment(1, "\n\nA", 4, "joint")
+        + segment(2, "\n B", 4, "joint")
+        + segment(3, "\n \nC", 4, "joint")
+    )
+    document = parse_rs3(rs3(body + group(4, "multinuc")))
+    assert document.edus == ["A", "B", "C"]
+    assert document.paragraph_starts == [0, 2]
+
+
 def test_rs4_signals_and_secondary_edges_are_ignored():
     body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span")
     extras = (
