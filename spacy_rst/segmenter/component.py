@@ -87,6 +87,8 @@ class EduSegmenter(TolerantPipe):
     DOCS: docs/edu_segmenter.md
     """
 
+    makes_edus = True
+
     def __init__(
         self,
         vocab: Vocab,
@@ -279,6 +281,8 @@ class SentenceEdus(Pipe):
 
     DOCS: docs/edu_segmenter.md#sentences-as-edus
     """
+
+    makes_edus = True
 
     def __init__(
         self,

@@ -403,7 +403,7 @@ def test_refuses_text_that_differs_from_the_gold_text(fresh):
     nlp, examples = fresh
     reference = examples[1].reference
     examples[1] = Example(nlp.make_doc(reference.text.replace("a", "e")), reference)
-    with pytest.raises(RstError, match=f"R201.*'{reference.user_data['source']}'"):
+    with pytest.raises(RstError, match=f"R201.*'{reference.user_data['rst_source']}'"):
         initialize(nlp, examples)
 
 
@@ -411,7 +411,7 @@ def test_refuses_tokens_that_edus_cut(fresh):
     nlp, examples = fresh
     reference = examples[1].reference
     whole = Doc(nlp.vocab, words=[reference.text], spaces=[False])
-    with pytest.raises(RstError, match=f"R202.*'{reference.user_data['source']}'"):
+    with pytest.raises(RstError, match=f"R202.*'{reference.user_data['rst_source']}'"):
         initialize(nlp, [examples[0], Example(whole, reference)])
 
 
