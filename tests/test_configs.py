@@ -67,7 +67,7 @@ def test_xlmr_configs_have_the_values_of_the_paper(name):
     config = load_config(config_path(name), interpolate=True)
     encoder = config["components"]["transformer"]["model"]
     assert (encoder["name"], encoder["window"], encoder["stride"], encoder["trainable_layers"]) == (
-        "xlm-roberta-base", 500, 200, 4
+        "xlm-roberta-base", 500, 300, 4
     )  # fmt: skip
     parser = config["components"]["rst_parser"]["model"]
     assert parser["splitter"] == "pointer" and parser["dropout"] == 0.5

@@ -45,28 +45,22 @@ def ChunkedTok2Vec(
     return Model(
         "chunked_tok2vec",
         # Not as attributes, which would be saved with the weights and overrule the config.
-        partial(forward, chunk=chunk, margin=margin),
-        init=init,
+        partial(_forward, chunk=chunk, margin=margin),
+        init=_init,
         dims={"nO": tok2vec.maybe_get_dim("nO")},
         layers=[tok2vec],
         refs={**refs, "tok2vec": tok2vec},
     )
 
 
-def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
-    """Initialize the encoder inside.
-
-    model (Model): A `ChunkedTok2Vec`.
-    X (Sequence[Doc] | None): Sample Docs.
-    Y (Any): Sample vectors.
-    """
+def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
     tok2vec = model.layers[0]
     tok2vec.initialize(X=X, Y=Y)
     if tok2vec.has_dim("nO"):
         model.set_dim("nO", tok2vec.get_dim("nO"))
 
 
-def forward(
+def _forward(
     model: Model[list[Doc], list[Floats2d]],
     docs: Sequence[Doc],
     is_train: bool,
@@ -74,15 +68,6 @@ def forward(
     chunk: int,
     margin: int,
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    """Compute token vectors.
-
-    model (Model): A `ChunkedTok2Vec`.
-    docs (Sequence[Doc]): The documents.
-    is_train (bool): Whether gradients will be asked for. If so, no document is cut.
-    chunk (int): Longer documents are cut into chunks of so many tokens.
-    margin (int): Tokens at each side of a chunk that are only its context.
-    RETURNS (tuple): The vectors of each document, and a callback that takes their gradients.
-    """
     docs = list(docs)
     tok2vec = model.layers[0]
     if is_train or not any(map(len, docs)):

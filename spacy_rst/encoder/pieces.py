@@ -84,7 +84,7 @@ def PieceEncoder(
         raise RstError(Errors.R320.format(chunk=chunk, margin=depth))
     # What is bound here is not saved with the weights: the config of the loaded pipeline decides.
     net = partial(
-        make_net,
+        _make_net,
         hash_rows=tuple(hash_rows),
         hash_width=hash_width,
         width=width,
@@ -94,8 +94,8 @@ def PieceEncoder(
     )
     return Model(
         "piece_encoder",
-        partial(forward, chunk=min(chunk, GROUP_TOKENS)),
-        init=partial(init, weights=weights),
+        partial(_forward, chunk=min(chunk, GROUP_TOKENS)),
+        init=partial(_init, weights=weights),
         dims={"nO": width},
         shims=[PieceShim(net, VectorCache(0 if train_convolutions else cached_tokens))],
     )
@@ -170,29 +170,20 @@ class PieceShim(LazyNetShim):
         return self
 
 
-def make_net(**settings: Any) -> PieceNet:
-    """RETURNS (PieceNet): A net, without its pretrained weights."""
+def _make_net(**settings: Any) -> PieceNet:
     from .pieces_net import PieceNet
 
     return PieceNet(**settings)
 
 
-def init(
+def _init(
     model: Model,
     X: Sequence[Doc] | None = None,
     Y: Any = None,
     *,
     weights: str | Path | None,
 ) -> None:
-    """Read the pretrained weights and build the layers that are learned.
-
-    model (Model): The encoder.
-    X (Sequence[Doc] | None): Not used.
-    Y (Any): Not used.
-    weights (str | Path | None): The folder of the pretrained weights. None keeps those that the
-        encoder has.
-    RAISES (RstError): If there are no weights.
-    """
+    """Read the pretrained weights, or keep those there are, and build what is learned."""
     from .pieces_net import load_pretrained
 
     shim = _shim(model)
@@ -205,26 +196,21 @@ def init(
         shim.compressed_table = compressed_table
         return
     folder = Path(weights)
-    arrays, shim.pieces = read_pretrained(folder)
+    arrays, shim.pieces = _read_pretrained(folder)
     try:
-        shim.build(**find_sizes(arrays))
+        shim.build(**_find_sizes(arrays))
         load_pretrained(shim.net, arrays)
     except (KeyError, RuntimeError) as error:  # arrays are missing, or have other shapes
         raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
 
 
-def read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
-    """Read the pretrained weights.
-
-    folder (Path): The folder with the two files.
-    RETURNS (tuple[dict[str, np.ndarray], WordPieces]): The arrays, and what cuts text into pieces.
-    RAISES (RstError): If the files are missing or cannot be read.
-    """
+def _read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
+    """The arrays of a folder, and what cuts text into pieces."""
     try:
         with np.load(folder / WEIGHT_FILE, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file}
         pieces = WordPieces((folder / PIECE_FILE).read_bytes())
-        n_pieces, n_rows = pieces.processor.GetPieceSize(), find_sizes(arrays)["n_pieces"]
+        n_pieces, n_rows = pieces.processor.GetPieceSize(), _find_sizes(arrays)["n_pieces"]
         if n_pieces > n_rows:
             raise ValueError(f"{PIECE_FILE} has {n_pieces} pieces, {WEIGHT_FILE} {n_rows} rows")
         return arrays, pieces
@@ -236,12 +222,8 @@ def read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
         raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
 
 
-def find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Find the sizes of the pretrained part.
-
-    arrays (Mapping[str, np.ndarray]): The arrays of the weight file.
-    RETURNS (dict[str, Any]): What `PieceNet` must know of them.
-    """
+def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What `PieceNet` must know of the pretrained arrays."""
     n_shards = len(arrays["lo"])
     return {
         "n_pieces": sum(len(arrays[f"q{shard + 1}"]) for shard in range(n_shards)),
@@ -252,17 +234,9 @@ def find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def forward(
+def _forward(
     model: Model, docs: Sequence[Doc], is_train: bool, *, chunk: int
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    """Compute token vectors.
-
-    model (Model): The encoder.
-    docs (Sequence[Doc]): The Docs.
-    is_train (bool): Whether gradients will be asked for. If so, no Doc is cut.
-    chunk (int): Longer documents are cut into chunks of so many tokens.
-    RETURNS (tuple): The vectors of each Doc, and a callback that takes their gradients.
-    """
     import torch
 
     docs = list(docs)

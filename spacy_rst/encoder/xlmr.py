@@ -90,13 +90,13 @@ def XlmrEncoder(
     return Model(
         "xlmr_encoder",
         partial(
-            encoder_forward,
+            _encoder_forward,
             window=window,
             margin=(window - stride) // 2,
             average=overlap == "mean",
         ),
         init=partial(
-            encoder_init,
+            _encoder_init,
             read=partial(read_checkpoint, name, tokenizer_config or {}, transformer_config or {}),
         ),
         dims={"nO": None},
@@ -117,8 +117,8 @@ def XlmrModel(*args: Any, **settings: Any) -> Model[list[Doc], Any]:
     """
     return Model(
         "xlmr_transformer",
-        transformer_forward,
-        init=transformer_init,
+        _transformer_forward,
+        init=_transformer_init,
         dims={"nO": None},
         layers=[XlmrEncoder(*args, **settings)],
         attrs={
@@ -146,27 +146,21 @@ def XlmrTok2Vec(
     return chain(_replace_listener(transformer), trfs2arrays(pooling, grad_factor))
 
 
-def encoder_init(
+def _encoder_init(
     model: Model,
     X: Any = None,
     Y: Any = None,
     *,
     read: Callable[[], tuple[PreTrainedModel, PieceTokenizer]],
 ) -> None:
-    """Read the checkpoint, unless the model has weights already.
-
-    model (Model): An `XlmrEncoder`.
-    X (Any): Not used: neither labels nor sizes depend on the data.
-    Y (Any): Not used.
-    read (Callable): Reads the checkpoint.
-    """
+    """Read the checkpoint, unless there are weights already."""
     shim = cast(XlmrShim, model.shims[0])
     if not shim.is_built:
         shim.attach(*read())
     model.set_dim("nO", shim.width)
 
 
-def encoder_forward(
+def _encoder_forward(
     model: Model[list[Doc], list[Floats2d]],
     docs: list[Doc],
     is_train: bool,
@@ -175,15 +169,6 @@ def encoder_forward(
     margin: int,
     average: bool,
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    """Compute the token vectors of documents.
-
-    model (Model): An `XlmrEncoder`.
-    docs (list[Doc]): The documents.
-    is_train (bool): Whether gradients will be asked for.
-    window, margin, average: As for `WindowInputs.add_text`.
-    RETURNS (tuple): The vectors of each document, and a callback that takes their gradients.
-    RAISES (RstError): R307, if there are no weights yet.
-    """
     shim = cast(XlmrShim, model.shims[0])
     if not shim.is_built:
         raise RstError(Errors.R307)
@@ -203,30 +188,19 @@ def encoder_forward(
     return split_vectors(cast(Floats2d, torch2xp(vectors, ops=model.ops)), docs), backprop
 
 
-def transformer_init(model: Model, X: Any = None, Y: Any = None) -> None:
-    """Read the checkpoint, unless the model has weights already.
-
-    model (Model): An `XlmrModel`.
-    X (Any): Not used: neither labels nor sizes depend on the data.
-    Y (Any): Not used.
-    """
+def _transformer_init(model: Model, X: Any = None, Y: Any = None) -> None:
     encoder = model.layers[0]
     encoder.initialize()
     model.set_dim("nO", encoder.get_dim("nO"))
 
 
-def transformer_forward(
+def _transformer_forward(
     model: Model[list[Doc], Any], docs: list[Doc], is_train: bool
 ) -> tuple[Any, Callable[[Any], list[Doc]]]:
     """Pack token vectors as spacy-transformers' listeners expect them.
 
     Each token stands as a window of one word piece, aligned to itself. Thus the listeners'
     pooling leaves the vectors as they are, and documents of any length can be stacked.
-
-    model (Model): An `XlmrModel`.
-    docs (list[Doc]): The documents.
-    is_train (bool): Whether gradients will be asked for.
-    RETURNS (tuple): A FullTransformerBatch, and a callback that takes one with gradients.
     """
     from spacy_transformers.data_classes import (
         FullTransformerBatch,

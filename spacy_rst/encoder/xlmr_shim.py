@@ -61,7 +61,7 @@ class WindowInputs:
         token_offsets (Ints): Start and end character of each token, shape (tokens, 2).
         tokenizer (PieceTokenizer): The model's own tokenizer.
         window (int): Word pieces in a window.
-        margin (int): Pieces at each side of a window that are more central in another one.
+        margin (int): Pieces at each side of a window that another window has more central.
         average (bool): Take the pieces in the margins too, for the mean over all windows.
         """
         ids, piece_offsets = tokenizer.encode(text)
