@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from spacy.tokens import Doc
 
-from .doc import NAME_KEY, SOURCE_KEY
+from .doc import NAME_KEY, SOURCE_KEY, document_fact
 from .errors import Errors, RstError
 
 SHOWN_CHARACTERS = 20
@@ -19,8 +19,8 @@ def document_name(doc: Doc) -> str:
     RETURNS (str): What its user data says, or the beginning of its text.
     """
     for key in (SOURCE_KEY, NAME_KEY):
-        if doc.user_data.get(key):
-            return f"'{doc.user_data[key]}'"
+        if fact := document_fact(doc, key):
+            return f"'{fact}'"
     return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"
 
 

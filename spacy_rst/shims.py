@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +86,9 @@ class LazyNetShim(NetShim):
         the sizes are saved with the weights, so that the config of the loaded pipeline decides.
     """
 
-    def __init__(self, make_net: Callable[..., torch.nn.Module], settings: Any = None) -> None:
+    def __init__(self, make_net: Callable[..., torch.nn.Module]) -> None:
         super().__init__(None, config={}, deserialize_model=_load_weights)
         self.make_net = make_net
-        self.settings = settings
 
     def build(self, **sizes: Any) -> None:
         """Make the net, with new weights.
@@ -98,8 +96,7 @@ class LazyNetShim(NetShim):
         **sizes (Any): What `make_net` needs.
         """
         self.cfg = sizes
-        made = self.make_net if self.settings is None else partial(self.make_net, self.settings)
-        self.set_net(made(**sizes))
+        self.set_net(self.make_net(**sizes))
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): The sizes and the weights, where there are any."""
