@@ -76,7 +76,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pieces", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--cap", type=int, default=8192, help="max_batch_pieces of the encoder")
+    parser.add_argument("--cap", type=int, default=1024, help="max_batch_pieces of the encoder")
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--train", action="store_true", help="measure a training step (one layer)")

@@ -266,7 +266,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "max_batch_pieces = {cap} is less than one window with its special pieces ({longest}). "
         "Raise it, or take a smaller window."
     )
-    R302 = "mixed_precision = '{value}' is not known. Use one of {choices}."
+    R302 = "{setting} = '{value}' is not known. Use one of {choices}."
     R303 = (
         "The tokenizer of '{name}' is a slow one, which does not say where its pieces lie in the "
         "text. Set use_fast = true in tokenizer_config, or choose a model that has a fast one."
@@ -284,15 +284,16 @@ class Errors(metaclass=_MessagesWithCodes):
         "window of at most {longest}."
     )
     R307 = (
-        "The encoder '{name}' has no weights yet. Call nlp.initialize() first, or load a trained "
-        "pipeline."
+        "The encoder has no weights yet. Call nlp.initialize() first, or load a trained pipeline."
     )
     R308 = (
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
     )
-    R320 = "Chunks of {chunk} tokens cannot be made. Choose a chunk of at least 1."
-    R321 = "A margin of {margin} tokens cannot be had. Choose 0 or more."
+    R320 = (
+        "Chunks of {chunk} tokens with a margin of {margin} cannot be made. Choose a chunk of at "
+        "least 1, and a margin of at least 0."
+    )
     R330 = (
         "hash_rows must give {expected} numbers of rows: norm, prefix, suffix, shape. "
         "Found {found}."

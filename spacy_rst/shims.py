@@ -5,54 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import srsly
-from thinc.api import PyTorchShim, get_torch_default_device, xp2torch
+from thinc.api import Optimizer, PyTorchShim, get_torch_default_device, xp2torch
 
 if TYPE_CHECKING:
     import torch
 
 
-class AveragedShim(PyTorchShim):
+class NetShim(PyTorchShim):
     """Holds a torch net whose weights can be exchanged for an optimizer's averages for a while.
 
     thinc's own shim hands the weights to the optimizer under one kind of key and looks for their
     averages under another, so that `use_averages` would leave the net as it is.
     """
-
-    @contextmanager
-    def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
-        """Use other weights within a block, as `spacy train` does to evaluate and to save.
-
-        params (Mapping[tuple[int, str], Any]): Arrays by the number of the shim and the name of
-            the weight, as in `optimizer.averages`. Weights without an array stay as they are.
-        """
-        weights = {} if self._model is None else dict(self._model.named_parameters())
-        own = {name: weight.data for name, weight in weights.items() if (self.id, name) in params}
-        for name, trained in own.items():
-            array = params[self.id, name]
-            weights[name].data = xp2torch(array, device=trained.device)
-        try:
-            yield
-        finally:
-            for name, trained in own.items():
-                weights[name].data = trained
-
-
-class LazyNetShim(AveragedShim):
-    """Holds a torch net, from the time when its sizes are known.
-
-    make_net (Callable): Makes the net from its sizes. Bind what the config says beforehand: only
-        the sizes are saved with the weights, so that the config of the loaded pipeline decides.
-    """
-
-    def __init__(self, make_net: Callable[..., torch.nn.Module], settings: Any = None) -> None:
-        super().__init__(None, config={}, deserialize_model=_load_weights)
-        self.make_net = make_net
-        self.settings = settings
 
     @property
     def is_built(self) -> bool:
@@ -61,18 +29,74 @@ class LazyNetShim(AveragedShim):
 
     @property
     def net(self) -> Any:
-        """RETURNS (torch.nn.Module): The net."""
+        """RETURNS (torch.nn.Module): The net, ready to run in this process."""
+        THREADS.adapt_to_process()
         return self._model
 
-    def build(self, **sizes: int) -> None:
+    def set_net(self, net: torch.nn.Module) -> None:
+        """Hold a net, on the device that thinc uses.
+
+        net (torch.nn.Module): The net.
+        """
+        THREADS.adapt_to_process()
+        self._model = net.to(get_torch_default_device())
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Change the weights.
+
+        optimizer (Optimizer): The optimizer.
+        """
+        super().finish_update(optimizer)
+        self._flatten()
+
+    @contextmanager
+    def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
+        """Use other weights within a block, as `spacy train` does to evaluate and to save.
+
+        params (Mapping[tuple[int, str], Any]): Arrays by the number of the shim and the name of
+            the weight, as in `optimizer.averages`. Weights without an array stay as they are.
+        """
+        weights = dict(self._model.named_parameters()) if self.is_built else {}
+        own = {name: weight.data for name, weight in weights.items() if (self.id, name) in params}
+        for name, trained in own.items():
+            array = params[self.id, name]
+            weights[name].data = xp2torch(array, device=trained.device)
+        self._flatten()
+        try:
+            yield
+        finally:
+            for name, trained in own.items():
+                weights[name].data = trained
+            self._flatten()
+
+    def _flatten(self) -> None:
+        """Let the weights of each RNN lie side by side again, as a GPU wants them: thinc's
+        optimizer gives each weight a place of its own. On a CPU this does nothing."""
+        import torch
+
+        for module in self._model.modules() if self.is_built else ():
+            if isinstance(module, torch.nn.RNNBase):
+                module.flatten_parameters()
+
+
+class LazyNetShim(NetShim):
+    """Holds a torch net, from the time when its sizes are known.
+
+    make_net (Callable): Makes the net from its sizes. Bind what the config says beforehand: only
+        the sizes are saved with the weights, so that the config of the loaded pipeline decides.
+    """
+
+    def __init__(self, make_net: Callable[..., torch.nn.Module]) -> None:
+        super().__init__(None, config={}, deserialize_model=_load_weights)
+        self.make_net = make_net
+
+    def build(self, **sizes: Any) -> None:
         """Make the net, with new weights.
 
-        **sizes (int): What `make_net` needs.
+        **sizes (Any): What `make_net` needs.
         """
-        use_one_thread_in_forks()
         self.cfg = sizes
-        made = self.make_net if self.settings is None else partial(self.make_net, self.settings)
-        self._model = made(**sizes).to(get_torch_default_device())
+        self.set_net(self.make_net(**sizes))
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): The sizes and the weights, where there are any."""
@@ -91,21 +115,29 @@ class LazyNetShim(AveragedShim):
         return self
 
 
+class ForkedThreads:
+    """Keeps nets from waiting forever in a process that was forked after they were made.
+
+    `nlp.pipe(n_process=...)` forks. A fork inherits torch's pool of threads without the threads.
+    """
+
+    process: int | None = None
+
+    def adapt_to_process(self) -> None:
+        """Let torch run in one thread, if this process was forked from one that has nets."""
+        process = os.getpid()
+        if self.process not in (None, process):
+            import torch
+
+            torch.set_num_threads(1)
+        self.process = process
+
+
+THREADS = ForkedThreads()
+
+
 def _load_weights(net: torch.nn.Module, state: bytes, device: Any) -> torch.nn.Module:
     import torch
 
     net.load_state_dict(torch.load(BytesIO(state), map_location=device, weights_only=True))
     return net.to(device)
-
-
-@lru_cache(maxsize=1)
-def use_one_thread_in_forks() -> None:
-    """Let forked processes run torch in one thread, from now on.
-
-    `nlp.pipe(n_process=...)` forks. A fork inherits torch's thread pool without its threads, and
-    would wait for them forever.
-    """
-    if hasattr(os, "register_at_fork"):
-        import torch
-
-        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))

@@ -58,21 +58,23 @@ def batch_by_size(
     items: Iterable[Item],
     max_size: int,
     size: Callable[[Item], int] = len,  # type: ignore[assignment]
+    padded: bool = False,
 ) -> Iterator[list[Item]]:
     """Group items in their order, so that a long stream needs no more memory than a batch.
 
     items (Iterable[Item]): Docs, windows or the like.
     max_size (int): The most that a group may sum up to. A larger item goes alone.
     size (Callable[[Item], int]): How large an item is.
+    padded (bool): Whether each item of a group takes as much room as its largest one.
     YIELDS (list[Item]): The groups.
     """
     batch: list[Item] = []
-    total = 0
+    total = largest = 0
     for item in items:
-        if batch and total + size(item) > max_size:
+        total, largest = total + size(item), max(largest, size(item))
+        if batch and (largest * (len(batch) + 1) if padded else total) > max_size:
             yield batch
-            batch, total = [], 0
+            batch, total, largest = [], size(item), size(item)
         batch.append(item)
-        total += size(item)
     if batch:
         yield batch

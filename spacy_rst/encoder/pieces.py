@@ -8,12 +8,11 @@ Torch's part of the model is in `pieces_net.py`, and imported only when it is ne
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from io import BytesIO
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import srsly
@@ -25,9 +24,10 @@ from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
 from ..shims import LazyNetShim
-from ..windows import batch_by_size
-from .chunks import cut_docs
-from .word_pieces import PieceRange, TokenPieces, WordPieces
+from ..windows import batch_by_size, cut_windows
+from .alignment import Ints, pair_tokens_and_pieces, token_piece_ranges
+from .vectors import split_vectors, token_offsets
+from .word_pieces import TokenPieces, WordPieces
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,23 +42,6 @@ WEIGHT_FILE = "weights.npz"
 PIECE_FILE = "sp.model"
 # Tokens that run through the net at once when predicting. More would not be faster.
 GROUP_TOKENS = 1_000
-# Bytes of the compressed table that are unpacked at once.
-COMPRESSED_AT_ONCE = 1 << 18
-
-
-@dataclass(frozen=True)
-class PieceSettings:
-    """What the config says about the encoder. See `PieceEncoder` for the meanings."""
-
-    weights: str | None
-    width: int
-    depth: int
-    hash_rows: tuple[int, ...]
-    hash_width: int
-    dropout: float
-    train_convolutions: bool
-    cached_tokens: int
-    chunk: int
 
 
 @registry.architectures("spacy_rst.PieceEncoder.v1")
@@ -98,24 +81,23 @@ def PieceEncoder(
     if len(hash_rows) != len(HASHED_ATTRIBUTES):
         raise RstError(Errors.R330.format(expected=len(HASHED_ATTRIBUTES), found=len(hash_rows)))
     if chunk < 1:
-        raise RstError(Errors.R320.format(chunk=chunk))
-    settings = PieceSettings(
-        weights=None if weights is None else str(weights),
-        width=width,
-        depth=depth,
+        raise RstError(Errors.R320.format(chunk=chunk, margin=depth))
+    # What is bound here is not saved with the weights: the config of the loaded pipeline decides.
+    net = partial(
+        _make_net,
         hash_rows=tuple(hash_rows),
         hash_width=hash_width,
+        width=width,
+        depth=depth,
         dropout=dropout,
         train_convolutions=train_convolutions,
-        cached_tokens=0 if train_convolutions else cached_tokens,
-        chunk=chunk,
     )
     return Model(
         "piece_encoder",
-        forward,
-        init=init,
+        partial(_forward, chunk=min(chunk, GROUP_TOKENS)),
+        init=partial(_init, weights=weights),
         dims={"nO": width},
-        shims=[PieceShim(make_net, settings)],
+        shims=[PieceShim(net, VectorCache(0 if train_convolutions else cached_tokens))],
     )
 
 
@@ -126,13 +108,12 @@ class PieceShim(LazyNetShim):
     """
 
     pieces: WordPieces
-    cache: VectorCache
     # The table never changes, and takes seconds to compress.
     compressed_table: bytes | None = None
 
-    def __init__(self, make_net: Callable[..., PieceNet], settings: PieceSettings) -> None:
-        super().__init__(make_net, settings)
-        self.cache = VectorCache(settings.cached_tokens)
+    def __init__(self, make_net: Callable[..., PieceNet], cache: VectorCache) -> None:
+        super().__init__(make_net)
+        self.cache = cache
 
     def build(self, **sizes: Any) -> None:
         """Make the net, with new weights.
@@ -153,7 +134,7 @@ class PieceShim(LazyNetShim):
         table = state.pop("table.rows")
         if self.compressed_table is None:
             self.compressed_table = zlib.compress(table.cpu().numpy().tobytes(), 9)
-        if not self.settings.train_convolutions:
+        if not self.net.train_convolutions:
             state = {
                 name: value.half() if name.startswith(("convolutions.", "normalize.")) else value
                 for name, value in state.items()
@@ -183,60 +164,30 @@ class PieceShim(LazyNetShim):
         self.build(**message["config"])
         self.pieces = WordPieces(zlib.decompress(message["pieces"]))
         state = torch.load(BytesIO(message["state"]), map_location=self.device, weights_only=True)
-        rows = torch.empty(self.net.table.rows.shape, dtype=torch.uint8)
-        inflate(message["table"], rows.numpy())
-        self.net.table.rows = state["table.rows"] = rows.to(self.device)
+        table = np.frombuffer(bytearray(zlib.decompress(message["table"])), dtype=np.uint8)
+        state["table.rows"] = torch.from_numpy(table).view_as(self.net.table.rows)
         self.net.load_state_dict(state)
         return self
 
 
-def inflate(compressed: bytes, array: np.ndarray) -> None:
-    """Unpack bytes into the array where they belong, without a copy of them in between.
-
-    compressed (bytes): What zlib made of the array.
-    array (np.ndarray): The array to fill.
-    """
-    target = array.data.cast("B")
-    unpacker = zlib.decompressobj()
-    filled = 0
-    for start in range(0, len(compressed), COMPRESSED_AT_ONCE):
-        part = unpacker.decompress(compressed[start : start + COMPRESSED_AT_ONCE])
-        target[filled : filled + len(part)] = part
-        filled += len(part)
-
-
-def make_net(settings: PieceSettings, **sizes: Any) -> PieceNet:
-    """Make the torch net.
-
-    settings (PieceSettings): What the config says.
-    **sizes (Any): The sizes of the pretrained part.
-    RETURNS (PieceNet): The net, without its pretrained weights.
-    """
+def _make_net(**settings: Any) -> PieceNet:
     from .pieces_net import PieceNet
 
-    return PieceNet(
-        **sizes,
-        hash_rows=settings.hash_rows,
-        hash_width=settings.hash_width,
-        width=settings.width,
-        depth=settings.depth,
-        dropout=settings.dropout,
-        train_convolutions=settings.train_convolutions,
-    )
+    return PieceNet(**settings)
 
 
-def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
-    """Read the pretrained weights and build the layers that are learned.
-
-    model (Model): The encoder.
-    X (Sequence[Doc] | None): Not used.
-    Y (Any): Not used.
-    RAISES (RstError): If there are no weights.
-    """
+def _init(
+    model: Model,
+    X: Sequence[Doc] | None = None,
+    Y: Any = None,
+    *,
+    weights: str | Path | None,
+) -> None:
+    """Read the pretrained weights, or keep those there are, and build what is learned."""
     from .pieces_net import load_pretrained
 
     shim = _shim(model)
-    if shim.settings.weights is None:
+    if weights is None:
         if not shim.is_built:
             raise RstError(Errors.R331)
         pretrained, compressed_table = shim.net, shim.compressed_table
@@ -244,27 +195,22 @@ def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
         shim.net.keep_pretrained(pretrained)
         shim.compressed_table = compressed_table
         return
-    folder = Path(shim.settings.weights)
-    arrays, shim.pieces = read_pretrained(folder)
+    folder = Path(weights)
+    arrays, shim.pieces = _read_pretrained(folder)
     try:
-        shim.build(**find_sizes(arrays))
+        shim.build(**_find_sizes(arrays))
         load_pretrained(shim.net, arrays)
     except (KeyError, RuntimeError) as error:  # arrays are missing, or have other shapes
         raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
 
 
-def read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
-    """Read the pretrained weights.
-
-    folder (Path): The folder with the two files.
-    RETURNS (tuple[dict[str, np.ndarray], WordPieces]): The arrays, and what cuts text into pieces.
-    RAISES (RstError): If the files are missing or cannot be read.
-    """
+def _read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
+    """The arrays of a folder, and what cuts text into pieces."""
     try:
         with np.load(folder / WEIGHT_FILE, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file}
         pieces = WordPieces((folder / PIECE_FILE).read_bytes())
-        n_pieces, n_rows = pieces.processor.GetPieceSize(), find_sizes(arrays)["n_pieces"]
+        n_pieces, n_rows = pieces.processor.GetPieceSize(), _find_sizes(arrays)["n_pieces"]
         if n_pieces > n_rows:
             raise ValueError(f"{PIECE_FILE} has {n_pieces} pieces, {WEIGHT_FILE} {n_rows} rows")
         return arrays, pieces
@@ -276,12 +222,8 @@ def read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
         raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
 
 
-def find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Find the sizes of the pretrained part.
-
-    arrays (Mapping[str, np.ndarray]): The arrays of the weight file.
-    RETURNS (dict[str, Any]): What `PieceNet` must know of them.
-    """
+def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What `PieceNet` must know of the pretrained arrays."""
     n_shards = len(arrays["lo"])
     return {
         "n_pieces": sum(len(arrays[f"q{shard + 1}"]) for shard in range(n_shards)),
@@ -292,28 +234,22 @@ def find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
+def _forward(
+    model: Model, docs: Sequence[Doc], is_train: bool, *, chunk: int
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    """Compute token vectors.
-
-    model (Model): The encoder.
-    docs (Sequence[Doc]): The Docs.
-    is_train (bool): Whether gradients will be asked for. If so, no Doc is cut.
-    RETURNS (tuple): The vectors of each Doc, and a callback that takes their gradients.
-    """
     import torch
 
     docs = list(docs)
     if not is_train:
-        return _predict(model, docs), lambda d_vectors: docs
+        return _predict(model, docs, chunk), lambda d_vectors: docs
     shim = _shim(model)
     net: PieceNet = shim.net
     net.train()
-    lengths = [len(doc) for doc in docs]
-    hashes = np.concatenate([hash_tokens(doc, shim.settings.hash_rows) for doc in docs])
+    hashes = np.concatenate([hash_tokens(doc, net.hash_rows) for doc in docs])
     vectors = net.mix_tokens(
-        _pool_training_docs(shim, docs), torch.from_numpy(hashes).to(shim.device), lengths
+        _pool_training_docs(shim, docs),
+        torch.from_numpy(hashes).to(shim.device),
+        [len(doc) for doc in docs],
     )
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
@@ -321,7 +257,7 @@ def forward(
         return docs
 
     array = cast(Floats2d, torch2xp(vectors.detach(), ops=model.ops))
-    return [array[start:end] for start, end in pairwise(accumulate(lengths, initial=0))], backprop
+    return split_vectors(array, docs), backprop
 
 
 class VectorCache:
@@ -343,12 +279,20 @@ class VectorCache:
         """RETURNS (Tensor | None): The vectors of a Doc's tokens, if they are kept."""
         return self._vectors.get(self._key(doc))
 
-    def put(self, doc: Doc, vectors: Tensor) -> None:
-        """Keep the vectors of a Doc (float (n_tokens, width)), if there is room."""
+    def put(self, doc: Doc, vectors: Tensor) -> Tensor:
+        """Keep the vectors of a Doc in half precision, if there is room.
+
+        doc (Doc): The Doc.
+        vectors (Tensor): Float (n_tokens, width).
+        RETURNS (Tensor): What to use: rounded if they are kept, as they will come back.
+        """
         key = self._key(doc)
-        if 0 < len(vectors) <= self.room and key not in self._vectors:
+        if key not in self._vectors:
+            if len(vectors) > self.room:
+                return vectors
             self.room -= len(vectors)
             self._vectors[key] = vectors.half()
+        return self._vectors[key]
 
     def clear(self) -> None:
         """Forget all vectors."""
@@ -377,10 +321,10 @@ def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
     return hashed
 
 
-def make_batch(ranges: Sequence[PieceRange], device: Any) -> PieceBatch:
+def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
     """Join the pieces of several texts.
 
-    ranges (Sequence[PieceRange]): The pieces of each text.
+    parts (Sequence[TokenPieces]): The pieces of each text.
     device (Any): The torch device to put them on.
     RETURNS (PieceBatch): The batch.
     """
@@ -388,55 +332,65 @@ def make_batch(ranges: Sequence[PieceRange], device: Any) -> PieceBatch:
 
     from .pieces_net import PieceBatch
 
-    def join(arrays: Sequence[np.ndarray], offsets: Sequence[int]) -> Tensor:
-        shifted = [array + offset for array, offset in zip(arrays, offsets, strict=True)]
-        joined = np.concatenate([np.zeros(0, dtype=np.int64), *shifted])
-        return torch.from_numpy(joined.astype(np.int64)).to(device)
-
-    piece_counts = [len(part.pieces) for part in ranges]
-    pair_counts = [len(part.pooled) for part in ranges]
+    piece_counts = [len(part.ids) for part in parts]
+    offsets = np.cumsum([0, *piece_counts[:-1]])
+    ranges = [part.ranges + offset for part, offset in zip(parts, offsets, strict=True)]
+    tokens, pooled = pair_tokens_and_pieces(np.concatenate(ranges))
+    token_counts = [len(part.ranges) for part in parts]
+    pool_starts = np.searchsorted(tokens, np.arange(sum(token_counts)))
     return PieceBatch(
-        pieces=join([part.pieces for part in ranges], [0] * len(ranges)),
+        pieces=torch.from_numpy(np.concatenate([part.ids for part in parts])).to(device),
         piece_counts=piece_counts,
-        token_counts=[len(part.pool_starts) for part in ranges],
-        pooled=join([part.pooled for part in ranges], _offsets(piece_counts)),
-        pool_starts=join([part.pool_starts for part in ranges], _offsets(pair_counts)),
+        token_counts=token_counts,
+        pooled=torch.from_numpy(pooled).to(device),
+        pool_starts=torch.from_numpy(pool_starts).to(device),
     )
 
 
-def _predict(model: Model, docs: Sequence[Doc]) -> list[Floats2d]:
+def _predict(model: Model, docs: Sequence[Doc], chunk: int) -> list[Floats2d]:
     import torch
-
-    from .pieces_net import PIECES_SEEN
 
     shim = _shim(model)
     net: PieceNet = shim.net
-    settings: PieceSettings = shim.settings
     net.eval()
-    pieces = [_cut_doc(shim, doc) for doc in docs]
-    hashes = [hash_tokens(doc, settings.hash_rows) for doc in docs]
-    vectors = [_empty_vectors(model, len(doc)) for doc in docs]
-    parts = cut_docs(docs, min(settings.chunk, GROUP_TOKENS), settings.depth)
+    vectors = [model.ops.alloc2f(len(doc), net.width, zeros=False) for doc in docs]
+    parts = _cut_docs(shim, docs, vectors, chunk)
     with torch.inference_mode():
-        for group_parts in batch_by_size(parts, GROUP_TOKENS):
-            ranges = [
-                pieces[part.number].between(part.start, part.end, PIECES_SEEN)
-                for part in group_parts
-            ]
-            rows = np.concatenate(
-                [hashes[part.number][part.start : part.end] for part in group_parts]
-            )
-            output = net(make_batch(ranges, shim.device), torch.from_numpy(rows).to(shim.device))
-            for part, tokens in zip(group_parts, output.split([*map(len, ranges)]), strict=True):
-                kept = tokens[part.keep_start - part.start : part.keep_end - part.start]
-                array = cast(Floats2d, torch2xp(kept, ops=model.ops))
-                vectors[part.number][part.keep_start : part.keep_end] = array
+        for group in batch_by_size(parts, GROUP_TOKENS, lambda part: len(part.hashes)):
+            hashes = torch.from_numpy(np.concatenate([part.hashes for part in group]))
+            batch = make_batch([part.pieces for part in group], shim.device)
+            tokens = net(batch, hashes.to(shim.device)).split(batch.token_counts)
+            for part, rows in zip(group, tokens, strict=True):
+                part.target[:] = cast(Floats2d, torch2xp(rows[part.kept], ops=model.ops))
     return vectors
 
 
-def _empty_vectors(model: Model, n_tokens: int) -> Floats2d:
-    width = _shim(model).settings.width
-    return model.ops.alloc2f(n_tokens, width, zeros=False)
+class _Part(NamedTuple):
+    """Some tokens of a Doc with all that their vectors depend on, and where these shall go."""
+
+    pieces: TokenPieces
+    hashes: Ints
+    kept: slice
+    target: Floats2d
+
+
+def _cut_docs(
+    shim: PieceShim, docs: Sequence[Doc], vectors: Sequence[Floats2d], chunk: int
+) -> Iterator[_Part]:
+    from .pieces_net import PIECES_SEEN
+
+    net: PieceNet = shim.net
+    for doc, target in zip(docs, vectors, strict=True):
+        pieces, hashes = _cut_doc(shim, doc), hash_tokens(doc, net.hash_rows)
+        for start, end, keep_start, keep_end in cut_windows(
+            [len(doc)], chunk + 2 * net.depth, net.depth
+        ):
+            yield _Part(
+                pieces.crop(start, end, PIECES_SEEN),
+                hashes[start:end],
+                slice(keep_start - start, keep_end - start),
+                target[keep_start:keep_end],
+            )
 
 
 def _pool_training_docs(shim: PieceShim, docs: Sequence[Doc]) -> Tensor:
@@ -446,20 +400,16 @@ def _pool_training_docs(shim: PieceShim, docs: Sequence[Doc]) -> Tensor:
     pooled = [shim.cache.get(doc) for doc in docs]
     missing = [number for number, vectors in enumerate(pooled) if vectors is None]
     if missing:
-        ranges = [_cut_doc(shim, docs[i]).between(0, len(docs[i]), 0) for i in missing]
-        computed = shim.net.pool_pieces(make_batch(ranges, shim.device))
-        for number, vectors in zip(missing, computed.split([*map(len, ranges)]), strict=True):
-            pooled[number] = vectors
-            shim.cache.put(docs[number], vectors)
+        batch = make_batch([_cut_doc(shim, docs[number]) for number in missing], shim.device)
+        computed = shim.net.pool_pieces(batch).split(batch.token_counts)
+        for number, vectors in zip(missing, computed, strict=True):
+            pooled[number] = shim.cache.put(docs[number], vectors)
     return torch.cat([cast("Tensor", vectors).float() for vectors in pooled])
 
 
 def _cut_doc(shim: PieceShim, doc: Doc) -> TokenPieces:
-    return shim.pieces.cut(doc.text, doc.to_array(IDX).astype(np.int64))
-
-
-def _offsets(counts: Sequence[int]) -> list[int]:
-    return list(accumulate(counts, initial=0))[:-1]
+    ids, piece_offsets = shim.pieces.encode(doc.text)
+    return TokenPieces(ids, token_piece_ranges(token_offsets(doc), piece_offsets))
 
 
 def _shim(model: Model) -> PieceShim:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -156,6 +157,16 @@ class PieceNet(nn.Module):
     def width(self) -> int:
         """RETURNS (int): Width of the token vectors."""
         return self.mix.out_features
+
+    @property
+    def depth(self) -> int:
+        """RETURNS (int): Layers that mix each token with a neighbour at each side."""
+        return len(self.layers)
+
+    @property
+    def hash_rows(self) -> list[int]:
+        """RETURNS (list[int]): Rows of each table of hashed embeddings."""
+        return [len(cast(nn.Embedding, table).weight) for table in self.embeddings]
 
     def set_dropout(self, rate: float) -> None:
         """Change the dropout rate of the layers that are learned.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+from spacy.attrs import IDX, LENGTH
 from spacy.ml.models.tok2vec import get_tok2vec_width
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -13,6 +16,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
 from ..shims import LazyNetShim
+from .alignment import Ints
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,3 +53,26 @@ def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tenso
     filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
     joined = model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, width)
     return xp2torch(joined, device=cast(LazyNetShim, model.shims[0]).device)
+
+
+def split_vectors(vectors: Floats2d, docs: Sequence[Doc]) -> list[Floats2d]:
+    """Give each Doc its part of the token vectors.
+
+    vectors (Floats2d): The vectors of all tokens.
+    docs (Sequence[Doc]): The Docs.
+    RETURNS (list[Floats2d]): The vectors of each Doc.
+    """
+    bounds = accumulate(map(len, docs), initial=0)
+    return [vectors[start:end] for start, end in pairwise(bounds)]
+
+
+def token_offsets(doc: Doc) -> Ints:
+    """Find the characters of each token. Whitespace tokens have none.
+
+    doc (Doc): The Doc.
+    RETURNS (Ints): Start and end character of each token, shape (tokens, 2).
+    """
+    starts, lengths = doc.to_array([IDX, LENGTH]).astype(np.int64).reshape(-1, 2).T
+    # Token.is_space would depend on the vocab: a bare one knows no whitespace.
+    has_text = np.array([not token.text.isspace() for token in doc], dtype=bool)
+    return np.stack([starts, starts + lengths * has_text], axis=1)

@@ -1,14 +1,15 @@
-"""Text as the word pieces of a SentencePiece model, and the tokens to which they belong."""
+"""Text as the word pieces of a SentencePiece model."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
+
+from .alignment import Ints
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -20,57 +21,29 @@ CACHED_CHARACTERS = 30
 CACHED_WORDS = 100_000
 
 
-@dataclass(frozen=True)
-class TokenPieces:
-    """The pieces of a text, in order, and the tokens which they overlap.
+class TokenPieces(NamedTuple):
+    """The word pieces of a text, and those of each of its tokens.
 
-    pieces (np.ndarray): Int (n_pieces,).
-    first (np.ndarray): Int (n_pieces,), the first token that a piece overlaps.
-    last (np.ndarray): Int (n_pieces,), the last one.
+    ids (Ints): The pieces.
+    ranges (Ints): Start and end piece of each token, shape (tokens, 2).
     """
 
-    pieces: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
+    ids: Ints
+    ranges: Ints
 
-    def between(self, start: int, end: int, context: int) -> PieceRange:
-        """Take the pieces of some neighbouring tokens.
+    def crop(self, start: int, end: int, context: int) -> TokenPieces:
+        """Take neighbouring tokens alone.
 
         start, end (int): The tokens.
         context (int): How many pieces to take at each side beside those of the tokens.
-        RETURNS (PieceRange): The pieces.
+        RETURNS (TokenPieces): The pieces, and those of the tokens.
         """
-        own_start = int(np.searchsorted(self.last, start))
-        own_end = max(own_start, int(np.searchsorted(self.first, end)))
-        begin = max(own_start - context, 0)
-        own = slice(own_start, own_end)
-        first = np.maximum(self.first[own], start)
-        counts = np.minimum(self.last[own], end - 1) - first + 1
-        within = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
-        tokens = np.repeat(first, counts) + within
-        return PieceRange(
-            pieces=self.pieces[begin : own_end + context],
-            pooled=np.repeat(np.arange(own_start, own_end) - begin, counts),
-            pool_starts=np.searchsorted(tokens, np.arange(start, end)),
-        )
-
-
-@dataclass(frozen=True)
-class PieceRange:
-    """The pieces of neighbouring tokens, with others around them.
-
-    pieces (np.ndarray): Int (n_pieces,).
-    pooled (np.ndarray): Int (n_pairs,), places in `pieces` that belong to the tokens, token by
-        token.
-    pool_starts (np.ndarray): Int (n_tokens,), where the pieces of each token begin in `pooled`.
-    """
-
-    pieces: np.ndarray
-    pooled: np.ndarray
-    pool_starts: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.pool_starts)
+        ranges = self.ranges[start:end]
+        owned = ranges[ranges[:, 1] > ranges[:, 0]]
+        if not len(owned):
+            return TokenPieces(self.ids[:0], ranges)
+        first = max(int(owned.min()) - context, 0)
+        return TokenPieces(self.ids[first : int(owned.max()) + context], ranges - first)
 
 
 class WordPieces:
@@ -95,26 +68,23 @@ class WordPieces:
         processor.LoadFromSerializedProto(self.model)
         return processor
 
-    def cut(self, text: str, token_starts: np.ndarray) -> TokenPieces:
+    def encode(self, text: str) -> tuple[Ints, Ints]:
         """Cut a text into pieces.
 
         text (str): The text.
-        token_starts (np.ndarray): Int (n_tokens,), the character at which each token begins.
-        RETURNS (TokenPieces): The pieces.
+        RETURNS (tuple[Ints, Ints]): The ids of the pieces, and their start and end characters.
         """
-        pieces: list[int] = []
-        ends: list[int] = []
+        ids: list[int] = []
         starts: list[int] = []
+        ends: list[int] = []
         for match in WORD.finditer(text):
             word_pieces, word_ends = self._cut_word(match.group())
             place = match.start()
-            pieces += word_pieces
+            ids += word_pieces
             starts.append(place)
             starts += [place + end for end in word_ends[:-1]]
             ends += [place + end for end in word_ends]
-        first = np.searchsorted(token_starts, np.array(starts, dtype=np.int64), side="right") - 1
-        last = np.searchsorted(token_starts, np.array(ends, dtype=np.int64) - 1, side="right") - 1
-        return TokenPieces(np.array(pieces, dtype=np.int64), first, np.maximum(first, last))
+        return np.array(ids, dtype=np.int64), np.array([starts, ends], dtype=np.int64).T
 
     def _cut_word(self, word: str) -> tuple[list[int], list[int]]:
         """The pieces of a word, at least one, and the character after each of them."""

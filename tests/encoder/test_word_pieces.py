@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from spacy_rst.encoder import word_pieces
+from spacy_rst.encoder.alignment import token_piece_ranges
+from spacy_rst.encoder.vectors import token_offsets
 from spacy_rst.encoder.word_pieces import TokenPieces, WordPieces
 from spacy_rst.treebank.convert import multilingual_pipeline
 
@@ -22,39 +25,36 @@ def pieces(tiny_pieces):
     return WordPieces((Path(tiny_pieces) / "sp.model").read_bytes())
 
 
-def starts_of(tokens: list[str]) -> np.ndarray:
-    return np.cumsum([0, *map(len, tokens[:-1])])
+def cut_doc(pieces: WordPieces, doc: Doc) -> TokenPieces:
+    ids, piece_offsets = pieces.encode(doc.text)
+    return TokenPieces(ids, token_piece_ranges(token_offsets(doc), piece_offsets))
 
 
 def cut(pieces: WordPieces, tokens: list[str]) -> TokenPieces:
     """Cut a text that is given as tokens, white space among them."""
-    return pieces.cut("".join(tokens), starts_of(tokens))
+    return cut_doc(pieces, Doc(Vocab(), words=tokens, spaces=[False] * len(tokens)))
 
 
-def pieces_of_tokens(found: TokenPieces, n_tokens: int) -> list[list[int]]:
-    """The numbers of the pieces that belong to each token, the slow way."""
-    owners: list[list[int]] = [[] for _ in range(n_tokens)]
-    for number, (first, last) in enumerate(zip(found.first, found.last, strict=True)):
-        for token in range(first, last + 1):
-            owners[token].append(number)
-    return owners
+def pieces_of_tokens(found: TokenPieces) -> list[list[int]]:
+    """The numbers of the pieces that belong to each token."""
+    return [list(range(start, end)) for start, end in found.ranges.tolist()]
 
 
 def check_alignment(pieces: WordPieces, doc: Doc) -> None:
-    found = pieces.cut(doc.text, np.array([token.idx for token in doc], dtype=np.int64))
-    assert (found.first <= found.last).all()
-    assert (found.first[1:] >= found.last[:-1]).all()
-    owners = pieces_of_tokens(found, len(doc))
+    found = cut_doc(pieces, doc)
+    owners = pieces_of_tokens(found)
     for token, own in zip(doc, owners, strict=True):
         assert bool(own) != token.text.isspace(), (doc.text, token.text)
-    assert set(range(len(found.pieces))) == {number for own in owners for number in own}
+    assert set(range(len(found.ids))) == {number for own in owners for number in own}
 
 
 def test_the_pieces_are_sentencepieces_own(pieces):
     text = "The dog sleeps\nin the garden,  although it rains."
-    found = pieces.cut(text, np.array([0]))
-    assert found.pieces.tolist() == pieces.processor.EncodeAsIds(text)
-    assert set(found.first) == set(found.last) == {0}
+    ids, offsets = pieces.encode(text)
+    assert ids.tolist() == pieces.processor.EncodeAsIds(text)
+    written = pieces.processor.EncodeAsPieces(text)
+    for piece, (start, end) in zip(written, offsets.tolist(), strict=True):
+        assert text[start:end] == piece.replace("\u2581", "")
 
 
 def test_each_token_has_its_characters(pieces):
@@ -74,28 +74,28 @@ def test_each_token_has_its_characters(pieces):
         ".",
     ]
     found = cut(pieces, tokens)
-    written = [pieces.processor.IdToPiece(number) for number in found.pieces.tolist()]
-    for token, own in zip(tokens, pieces_of_tokens(found, len(tokens)), strict=True):
+    written = [pieces.processor.IdToPiece(number) for number in found.ids.tolist()]
+    for token, own in zip(tokens, pieces_of_tokens(found), strict=True):
         assert "".join(written[number] for number in own).replace("\u2581", "") == token.strip()
 
 
 def test_pieces_may_belong_to_several_tokens(pieces):
     assert pieces.processor.EncodeAsPieces("the") == ["\u2581the"]
-    assert pieces_of_tokens(cut(pieces, ["t", "h", "e", " ", "the"]), 5) == [[0], [0], [0], [], [1]]
+    assert pieces_of_tokens(cut(pieces, ["t", "h", "e", " ", "the"])) == [[0], [0], [0], [], [1]]
     # Chinese that the model does not know is one unknown piece, and character tokens share it.
     assert pieces.processor.EncodeAsPieces("狗猫猫狗") == ["\u2581", "狗", "猫猫", "狗"]
-    assert pieces_of_tokens(cut(pieces, [*"狗猫猫狗"]), 4) == [[0, 1], [2], [2], [3]]
+    assert pieces_of_tokens(cut(pieces, [*"狗猫猫狗"])) == [[0, 1], [2], [2], [3]]
 
 
 def test_tokens_may_have_no_pieces(pieces):
     found = cut(pieces, ["\n", "The", " \n", "dog", "\t"])
-    assert [bool(own) for own in pieces_of_tokens(found, 5)] == [False, True, False, True, False]
+    assert [bool(own) for own in pieces_of_tokens(found)] == [False, True, False, True, False]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u3000"])
 def test_no_text_no_pieces(pieces, text):
-    found = pieces.cut(text, np.arange(len(text[:1])))
-    assert len(found.pieces) == len(found.first) == len(found.last) == 0
+    ids, offsets = pieces.encode(text)
+    assert ids.shape == (0,) and offsets.shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -112,19 +112,19 @@ def test_no_text_no_pieces(pieces, text):
 )
 def test_normalisation_that_changes_lengths(pieces, tokens, token, expected):
     written = pieces.processor.EncodeAsPieces("".join(tokens))
-    own = pieces_of_tokens(cut(pieces, tokens), len(tokens))[token]
+    own = pieces_of_tokens(cut(pieces, tokens))[token]
     assert [written[number] for number in own] == expected
 
 
 @pytest.mark.parametrize("word", ["½", "㈱", "ﬃ", "㍿", "ﬁﬂ", "a\u0308ﬃﬃﬃﬃ"])
 def test_no_piece_of_a_word_belongs_to_the_line_after_it(pieces, word):
     found = cut(pieces, [word, "\n\n", "dog"])
-    assert pieces_of_tokens(found, 3)[1] == []
+    assert pieces_of_tokens(found)[1] == []
 
 
 @pytest.mark.parametrize("word", ["\u200b", "\u200b\u200b", "\u2581", "\u2581\u2581"])
 def test_what_sentencepiece_ignores_is_an_unknown_piece(pieces, word):
-    assert all(pieces_of_tokens(cut(pieces, list(word)), len(word)))
+    assert all(pieces_of_tokens(cut(pieces, list(word))))
 
 
 @settings(deadline=None, max_examples=200)
@@ -138,10 +138,10 @@ def test_every_token_but_white_space_has_pieces(pieces, text):
 def test_a_long_word_is_cut_like_any_other(pieces):
     word = "Gartenhund" * 500
     found = cut(pieces, [word, " ", "regnet"])
-    assert found.pieces.tolist() == pieces.processor.EncodeAsIds(f"{word} regnet")
+    assert found.ids.tolist() == pieces.processor.EncodeAsIds(f"{word} regnet")
     characters = cut(pieces, list(word))
-    owners = pieces_of_tokens(characters, len(word))
-    assert all(owners) and characters.last[-1] == len(word) - 1
+    owners = pieces_of_tokens(characters)
+    assert all(owners)
 
 
 def test_words_are_remembered_up_to_a_limit(pieces, monkeypatch):
@@ -152,41 +152,31 @@ def test_words_are_remembered_up_to_a_limit(pieces, monkeypatch):
     tokens = [part for word in words for part in (word, " ")]
     first, second = cut(fresh, tokens), cut(fresh, tokens)
     assert set(fresh._words) == {"dog", "it"}
-    for name in ("pieces", "first", "last"):
-        expected = getattr(cut(pieces, tokens), name)
-        np.testing.assert_array_equal(getattr(first, name), expected)
-        np.testing.assert_array_equal(getattr(second, name), expected)
+    for found in (first, second):
+        for array, expected in zip(found, cut(pieces, tokens), strict=True):
+            np.testing.assert_array_equal(array, expected)
 
 
 def test_can_be_pickled(pieces):
     copy = pickle.loads(pickle.dumps(pieces))
     np.testing.assert_array_equal(
-        cut(copy, ["The", " ", "dog"]).pieces, cut(pieces, ["The", " ", "dog"]).pieces
+        cut(copy, ["The", " ", "dog"]).ids, cut(pieces, ["The", " ", "dog"]).ids
     )
 
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_range_has_the_pieces_of_its_tokens_and_others_around(data):
+def test_a_part_has_the_pieces_of_its_tokens_and_others_around(data):
     n_tokens = data.draw(st.integers(1, 12))
-    pairs = st.lists(st.integers(0, n_tokens - 1), max_size=40).map(sorted)
-    borders = np.array(data.draw(pairs), dtype=np.int64)
-    n_pieces = len(borders) // 2
-    first, last = borders[: 2 * n_pieces].reshape(-1, 2).T
-    whole = TokenPieces(np.arange(100, 100 + len(first)), first, last)
+    borders = data.draw(st.lists(st.integers(0, 30), min_size=2 * n_tokens, max_size=2 * n_tokens))
+    whole = TokenPieces(np.arange(100, 130), np.array(sorted(borders)).reshape(-1, 2))
     start = data.draw(st.integers(0, n_tokens - 1))
     end = data.draw(st.integers(start, n_tokens))
     context = data.draw(st.integers(0, 4))
-    part = whole.between(start, end, context)
-    assert len(part) == end - start
-    ends = [*part.pool_starts[1:].tolist(), len(part.pooled)]
-    found = [
-        part.pieces[part.pooled[a:b]].tolist()
-        for a, b in zip(part.pool_starts.tolist(), ends, strict=False)
-    ]
-    owners = pieces_of_tokens(whole, n_tokens)[start:end]
-    assert found == [whole.pieces[own].tolist() for own in owners]
-    own = sorted({number for numbers in owners for number in numbers})
-    if own:
-        around = whole.pieces[max(own[0] - context, 0) : own[-1] + 1 + context]
-        assert part.pieces.tolist() == around.tolist()
+    part = whole.crop(start, end, context)
+    owners = pieces_of_tokens(whole)[start:end]
+    found = [part.ids[own].tolist() for own in pieces_of_tokens(part)]
+    assert found == [whole.ids[own].tolist() for own in owners]
+    own = [number for numbers in owners for number in numbers]
+    around = whole.ids[max(own[0] - context, 0) : own[-1] + 1 + context] if own else []
+    assert part.ids.tolist() == list(around)

@@ -1,0 +1,63 @@
+"""Which word pieces of a text belong to which token. Plain numpy, without spaCy or torch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def token_piece_ranges(token_offsets: Ints, piece_offsets: Ints) -> Ints:
+    """Find the word pieces of each token by their characters.
+
+    A piece that reaches into two tokens belongs to both. A piece that lies between tokens, such as
+    SentencePiece's word-start mark on a space, belongs to the next token, so that every piece has
+    an owner. A token without characters, or whose characters the tokenizer drops, has an empty
+    range.
+
+    token_offsets (Ints): Start and end character of each token, shape (tokens, 2). Give whitespace
+        tokens no characters (end = start), so that the word-start marks go to the words.
+    piece_offsets (Ints): Start and end character of each word piece, shape (pieces, 2).
+    RETURNS (Ints): Start and end piece of each token, shape (tokens, 2).
+    """
+    piece_starts = np.maximum.accumulate(piece_offsets[:, 0])
+    piece_ends = np.maximum.accumulate(np.maximum(piece_offsets[:, 1], piece_starts + 1))
+    starts = np.searchsorted(piece_ends, token_offsets[:, 0], side="right")
+    ends = np.searchsorted(piece_starts, token_offsets[:, 1], side="left")
+    ends = np.where(token_offsets[:, 1] > token_offsets[:, 0], ends, starts)
+    owners = np.flatnonzero(ends > starts)
+    if len(owners):
+        ends[owners[-1]] = len(piece_offsets)
+        previous_ends = np.concatenate(([0], ends[owners[:-1]]))
+        starts[owners] = np.minimum(starts[owners], previous_ends)
+    return np.stack([starts, np.maximum(starts, ends)], axis=1).astype(np.int64)
+
+
+def pair_tokens_and_pieces(piece_ranges: Ints) -> tuple[Ints, Ints]:
+    """List each token with each of its pieces, token by token.
+
+    piece_ranges (Ints): Start and end piece of each token.
+    RETURNS (tuple[Ints, Ints]): The tokens and the pieces of the pairs.
+    """
+    sizes = piece_ranges[:, 1] - piece_ranges[:, 0]
+    # Counting on through all pairs, and from each token's first piece in place of its first pair.
+    shifts = piece_ranges[:, 0] - (np.cumsum(sizes) - sizes)
+    pieces = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+    return np.repeat(np.arange(len(sizes)), sizes), pieces
+
+
+def lending_tokens(piece_ranges: Ints) -> Ints:
+    """Find the token from which each token takes its vector.
+
+    This is the token itself, or for one without pieces the nearest token with pieces before it,
+    or where there is none, the nearest after it. If no token has pieces, it is the first token.
+
+    piece_ranges (Ints): Start and end piece of each token.
+    RETURNS (Ints): The index of a token, for each token.
+    """
+    has_pieces = piece_ranges[:, 1] > piece_ranges[:, 0]
+    lenders = np.maximum.accumulate(np.where(has_pieces, np.arange(len(has_pieces)), -1))
+    if len(lenders):
+        lenders[lenders < 0] = np.argmax(has_pieces)
+    return lenders.astype(np.int64)

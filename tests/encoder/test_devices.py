@@ -1,0 +1,97 @@
+"""Whole pipelines on each device: train with averages, save, load and parse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import spacy
+import torch
+from spacy.language import Language
+from spacy.util import fix_random_seed
+from thinc.api import Adam, set_gpu_allocator
+
+from tests.parser.pipelines import TRANSFORMER_LISTENER, parser_config
+from tests.segmenter.pipelines import sample_examples, segmenter_config
+from tests.tiny_models import SENTENCES
+
+ENCODERS = {
+    "tok2vec": {
+        "@architectures": "spacy_rst.PieceEncoder.v1",
+        "width": 10,
+        "hash_rows": [40, 20, 30, 20],
+        "hash_width": 4,
+    },
+    "transformer": {"@architectures": "spacy_rst.XlmrModel.v1", "trainable_layers": 1},
+}
+LISTENERS = {
+    "tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 10, "upstream": "*"},
+    "transformer": TRANSFORMER_LISTENER,
+}
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "cpu":
+        yield "cpu"
+        return
+    if not torch.cuda.is_available() or not spacy.prefer_gpu():
+        pytest.skip("needs a GPU with CUDA, and cupy")
+    set_gpu_allocator("pytorch")
+    yield "cuda"
+    spacy.require_cpu()
+
+
+def make_pipeline(encoder: str, source: dict[str, str], splitter: str) -> Language:
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(encoder, config={"model": {**ENCODERS[encoder], **source}})
+    listener = LISTENERS[encoder]
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
+    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter=splitter))
+    return nlp
+
+
+def nets(nlp: Language) -> list[torch.nn.Module]:
+    models = [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
+    return [shim.net for model in models for node in model.walk() for shim in node.shims]
+
+
+def check_rnns(nlp: Language) -> None:
+    """The weights of each RNN lie in one block, which cuDNN would otherwise copy in every call."""
+    modules = [module for net in nets(nlp) for module in net.modules()]
+    rnns = [module for module in modules if isinstance(module, torch.nn.RNNBase)]
+    assert rnns
+    for rnn in rnns:
+        assert len({weight.untyped_storage().data_ptr() for weight in rnn.parameters()}) == 1
+
+
+@pytest.mark.parametrize("encoder, splitter", [("tok2vec", "span"), ("transformer", "pointer")])
+def test_a_pipeline_learns_is_saved_and_parses(
+    device, encoder, splitter, tiny_pieces, tiny_xlmr, tmp_path
+):
+    source = {"weights": tiny_pieces} if encoder == "tok2vec" else {"name": tiny_xlmr}
+    nlp = make_pipeline(encoder, source, splitter)
+    examples = sample_examples(nlp, ["en"])[:2]
+    optimizer = Adam(0.01, use_averages=True)
+    nlp.initialize(lambda: examples, sgd=optimizer)
+    history = []
+    for _ in range(6):
+        history.append(nlp.update(examples, sgd=False))
+        for _, pipe in nlp.pipeline:
+            pipe.finish_update(optimizer)
+        if device == "cuda":
+            check_rnns(nlp)
+    for name in ("edu_segmenter", "rst_parser"):
+        assert history[-1][name] < history[0][name]
+    assert all(weight.device.type == device for net in nets(nlp) for weight in net.parameters())
+    with nlp.use_params(optimizer.averages):
+        expected = [doc._.rst_json for doc in nlp.pipe(SENTENCES)]
+        nlp.to_disk(tmp_path)
+        if device == "cuda":
+            check_rnns(nlp)
+    loaded = spacy.load(tmp_path)
+    found = [doc._.rst_json for doc in loaded.pipe(SENTENCES)]
+    assert all(tree is not None for tree in found)
+    assert [tree["splits"] for tree in found] == [tree["splits"] for tree in expected]
+    assert all(weight.device.type == device for net in nets(loaded) for weight in net.parameters())
