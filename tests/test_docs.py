@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,12 +58,16 @@ def is_slow(command: str) -> bool:
 
 
 def run(command: str) -> None:
-    """Run `python -m spacy ...`, or `cat FILE | python -m spacy ...`, in this process."""
+    """Run a command, which may be `cat FILE | python -m spacy ...`; in this process if it is quick."""
     source, _, command = command.rpartition("|")
-    arguments = shlex.split(command, comments=True)
-    assert arguments[:3] == ["python", "-m", "spacy"], command
+    program, *arguments = shlex.split(command, comments=True)
+    if program != "python" or is_slow(command):
+        program = sys.executable if program == "python" else program
+        subprocess.run([program, *arguments], check=True)
+        return
+    assert arguments[:2] == ["-m", "spacy"], command
     piped = Path(shlex.split(source)[1]).read_bytes() if source else None
-    result = CliRunner().invoke(app, arguments[3:], input=piped)
+    result = CliRunner().invoke(app, arguments[2:], input=piped)
     assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
 
 
