@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spacy.cli import app
@@ -104,6 +105,15 @@ def test_examples_run(page, checkout):
     names: dict[str, object] = {"__name__": "docs"}
     for line, block in blocks(page, "python"):
         exec(compile("\n" * line + block, str(page), "exec"), names)
+
+
+def test_the_readme_shows_the_tree_that_it_prints(capsys):
+    names: dict[str, Any] = {}
+    _, example = next(blocks(ROOT / "README.md", "python"))
+    exec(example, names)
+    assert f"```\n{capsys.readouterr().out}```" in (ROOT / "README.md").read_text(encoding="utf8")
+    drawn = ROOT / "docs" / "images" / "readme.txt"
+    assert names["doc"].text == drawn.read_text(encoding="utf8").strip()
 
 
 @pytest.mark.parametrize(
