@@ -59,7 +59,7 @@ def is_slow(command: str) -> bool:
 
 
 def run(command: str) -> None:
-    """Run a command, which may be `cat FILE | python -m spacy ...`; in this process if it is quick."""
+    """Run a command, also `cat FILE | python -m spacy ...`; in this process if it is quick."""
     source, _, command = command.rpartition("|")
     program, *arguments = shlex.split(command, comments=True)
     if program != "python" or is_slow(command):
