@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst.pipelines import pipeline_path
+from spacy_rst.treebank.rs3 import read_rs3
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -79,9 +80,13 @@ def given(tmp_path_factory):
     for name in ("assets", "configs"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "project.yml", folder)
+    (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
     shutil.copy(folder / "assets" / "demo" / "english.txt", folder / "article.txt")
-    shutil.copytree(folder / "assets" / "demo", folder / "texts")
     shutil.copytree(folder / "assets" / "sample" / "en", folder / "my_treebank")
+    (folder / "texts").mkdir()
+    for path in (folder / "my_treebank").glob("*.rs3"):
+        text = " ".join(read_rs3(path).edus)
+        (folder / "texts" / f"{path.stem}.txt").write_text(text, encoding="utf8")
     (folder / "training" / "joint_cpu").mkdir(parents=True)
     for trained in ("training/model-best", "training/joint_cpu/model-best"):
         (folder / trained).symlink_to(pipeline_path("xx_rst_sm"))
