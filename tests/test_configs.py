@@ -13,8 +13,8 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-import spacy_rst
 import spacy_rst.encoder.xlmr  # noqa: F401  (registers the architecture)
+from spacy_rst import load
 from spacy_rst.treebank.corpus import Corpus
 from tests.sample import sample_docs, write_corpus
 from tests.tiny_models import tiny_xlmr
@@ -114,7 +114,7 @@ def test_retraining_goes_on_with_the_bundled_pipeline(corpus, monkeypatch):
     overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
     nlp = init_nlp(load_config(config_path("retrain"), overrides=overrides))
     text = "It rained all morning, so we stayed at home."
-    assert nlp(text)._.rst_json == spacy_rst.load()(text)._.rst_json
+    assert nlp(text)._.rst_json == load()(text)._.rst_json
 
 
 def test_the_tiny_config_learns_by_heart(trained, corpus):
