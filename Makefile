@@ -26,8 +26,8 @@ demo: $(READY)  ## Parse raw texts in five languages: trees in the terminal, and
 
 pictures: $(READY)  ## Draw the pictures of the documentation again, with the bundled pipeline
 	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
-	$(BIN)/python -m spacy rst parse assets/demo/english.txt --format svg --output docs/images/english.svg
-	rsvg-convert --zoom 2 --background-color white --output docs/images/english.png docs/images/english.svg
+	$(BIN)/python -m spacy rst parse docs/images/readme.txt --format svg --output docs/images/readme.svg
+	rsvg-convert --zoom 2 --background-color white --output docs/images/readme.png docs/images/readme.svg
 
 test: $(READY)  ## Run the tests
 	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'

@@ -15,6 +15,8 @@ from thinc.api import Config
 from ..errors import Errors, RstError
 
 SCORE_DIGITS = 4
+# What `spacy package` puts into packages, too.
+LICENCE_FILES = ("LICENSE", "LICENSES_SOURCES")
 
 
 def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path:
@@ -24,7 +26,8 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     language. The parses stay the same.
 
     source (Path): The pipeline's folder.
-    target (Path): The new folder. It is replaced as a whole, if the copy succeeds.
+    target (Path): The new folder. It is replaced as a whole but for its licences, if the copy
+        succeeds.
     meta (Mapping[str, Any]): What `meta.json` shall say: name, version, licence and so on.
     RETURNS (Path): The new folder.
     RAISES (RstError): If the target is a folder of something else.
@@ -42,6 +45,9 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
         written = srsly.read_json(meta_path)
         scores = short_scores(written.get("performance", {}))
         srsly.write_json(meta_path, {**written, **meta, "performance": scores})
+        for name in LICENCE_FILES:
+            if (target / name).is_file():
+                shutil.copy(target / name, copy)
         if target.exists():
             shutil.rmtree(target)
         copy.rename(target)
