@@ -8,11 +8,12 @@ from .doc import doc_from_edus, register_extensions
 from .errors import Errors, RstError
 from .pipelines import load
 from .translator.registry import register_registry
-from .tree import Dependency, RstNode, RstTree, Score, Split
+from .tree import Dependency, Relation, RstNode, RstTree, Score, Split
 
 __all__ = [
     "Dependency",
     "Errors",
+    "Relation",
     "RstError",
     "RstNode",
     "RstTree",

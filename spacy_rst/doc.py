@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from spacy.attrs import IDX
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 
 from .errors import Errors, RstError
 from .tree import RstNode, RstTree
@@ -237,6 +237,16 @@ def get_node(span: Span) -> RstNode | None:
     return tree.covering(first, max(first, last) + 1)
 
 
+def get_token_node(token: Token) -> RstNode | None:
+    """Find the EDU of a token.
+
+    token (Token): The token.
+    RETURNS (Optional[RstNode]): The leaf of its EDU, or the smallest node around white space
+        between two EDUs. None where the Doc was not parsed.
+    """
+    return get_node(token.doc[token.i : token.i + 1])
+
+
 def doc_from_edus(
     nlp: Language, edus: Sequence[str], paragraph_starts: Collection[int] = ()
 ) -> Doc:
@@ -269,11 +279,12 @@ def doc_from_edus(
 
 
 def register_extensions() -> None:
-    """Set the Doc and Span extensions, once."""
+    """Set the extensions of Doc, Span and Token, once."""
     extensions: list[tuple[Any, ...]] = [
         (Doc, "rst_tree", get_tree, set_tree),
         (Doc, "rst_json", get_json, set_json),
         (Span, "rst_node", get_node, None),
+        (Token, "rst_node", get_token_node, None),
     ]
     for owner, name, getter, setter in extensions:
         if not owner.has_extension(name):

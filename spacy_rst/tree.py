@@ -16,6 +16,10 @@ from .relations import NUCLEARITIES, join_label, split_label
 NO_NODE = -1
 SPAN_RELATION = "span"
 DICT_VERSION = 1
+RECORD_KEYS = (
+    "relation", "nuclearity", "nucleus", "satellite", "nucleus_start", "nucleus_end",
+    "satellite_start", "satellite_end", "depth", "score",
+)  # fmt: skip
 
 
 @runtime_checkable
@@ -58,6 +62,20 @@ class Dependency(NamedTuple):
     head: int
     relation: str | None
     nuclearity: str | None
+
+
+class Relation(NamedTuple):
+    """One row of the table of a tree: a relation and what it holds between. Of two nuclei the
+    right one stands in the place of the satellite. The Spans are None where no Doc is."""
+
+    relation: str
+    nuclearity: str
+    nucleus: str
+    satellite: str
+    nucleus_span: Any
+    satellite_span: Any
+    depth: int
+    score: float | None
 
 
 class RstNode:
@@ -377,6 +395,40 @@ class RstTree:
                 continue
             yield RstNode(self, index)
 
+    def relations(self) -> Iterator[Relation]:
+        """List what the tree says, for tables.
+
+        YIELDS (Relation): One entry per inner node, depth first, left first, with the texts and
+            Spans of nucleus and satellite. Its score is the model's probability of the split with
+            this label, None where no model made the tree.
+        """
+        for node in self.find():
+            nucleus, satellite = node.children
+            if node.nuclearity == "SN":
+                nucleus, satellite = satellite, nucleus
+            yield Relation(
+                relation=node.relation or "",
+                nuclearity=node.nuclearity or "",
+                nucleus=nucleus.text,
+                satellite=satellite.text,
+                nucleus_span=nucleus.span,
+                satellite_span=satellite.span,
+                depth=node.depth,
+                score=None if node.score is None else node.score.split * node.score.label,
+            )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Make a table of the relations, as `pandas.DataFrame` takes it.
+
+        RETURNS (List[dict]): What `relations` gives, with the characters in the text of the Doc
+            (`nucleus_start`, `nucleus_end`, ...) in place of Spans.
+        """
+        records = []
+        for *names_and_texts, nucleus, satellite, depth, score in self.relations():
+            row = (*names_and_texts, *_chars(nucleus), *_chars(satellite), depth, score)
+            records.append(dict(zip(RECORD_KEYS, row, strict=True)))
+        return records
+
     def covering(self, start: int, end: int) -> RstNode:
         """Find the smallest node that covers some EDUs.
 
@@ -656,6 +708,10 @@ def _first_repeated(splits: Sequence[Split]) -> Split:
             return split
         seen.add((split.start, split.end))
     raise AssertionError("no split is repeated")
+
+
+def _chars(span: Any) -> tuple[int | None, int | None]:
+    return (None, None) if span is None else (span.start_char, span.end_char)
 
 
 def _as_folded_set(names: str | Collection[str] | None) -> set[str] | None:

@@ -131,6 +131,23 @@ def test_the_smallest_node_that_covers_a_span(doc, start, end, expected):
     assert (node.start, node.end) == expected
 
 
+def test_the_smallest_node_that_covers_a_token(doc):
+    nodes = [token._.rst_node for token in doc]
+    assert [node.start for node in nodes] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert all(node.is_leaf for node in nodes)
+    doc._.rst_tree = None
+    assert doc[0]._.rst_node is None
+
+
+def test_relations_know_their_place_in_the_doc(doc):
+    cause, elaboration = doc._.rst_tree.relations()
+    assert (cause.nucleus_span, cause.satellite_span) == (doc[3:9], doc[0:3])
+    assert elaboration.satellite_span.text == elaboration.satellite == "at home ."
+    names = ("nucleus_start", "nucleus_end", "satellite_start", "satellite_end")
+    places = [[record[name] for name in names] for record in doc._.rst_tree.to_records()]
+    assert places == [[11, 31, 0, 10], [11, 21, 22, 31]]
+
+
 def test_nodes_of_spans_in_white_space(nlp):
     doc = with_edus(nlp, "\n\nOne .\n\nTwo .\n\n", (1, 3), (4, 6))
     doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Joint-NN")])

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
-from spacy_rst.tree import Dependency, RstNode, RstTree, Score, Split, edu_text
+from spacy_rst.tree import Dependency, Relation, RstNode, RstTree, Score, Split, edu_text
 
 from .strategies import chain_tree, trees
 
@@ -152,6 +152,53 @@ def test_covering(tree):
 def test_covering_refuses_what_is_no_edus(tree, start, end):
     with pytest.raises(RstError, match="R009"):
         tree.covering(start, end)
+
+
+def test_nucleus_and_satellite(tree):
+    background, contrast = tree.root, node_at(tree, 2, 6)
+    assert (background.nucleus, background.satellite) == (contrast, node_at(tree, 0, 2))
+    assert (contrast.nucleus, contrast.satellite) == (node_at(tree, 2, 4), None)
+    elaboration = node_at(tree, 2, 4)
+    assert places([elaboration.nucleus, elaboration.satellite]) == [(2, 3), (3, 4)]
+    leaf = node_at(tree, 3, 4)
+    assert (leaf.nucleus, leaf.satellite) == (None, None)
+
+
+def test_relations(tree):
+    background, attribution, contrast, *_ = tree.relations()
+    assert background == Relation(
+        relation="Background",
+        nuclearity="SN",
+        nucleus="we stay at home , you go or not .",
+        satellite="He says it rains ,",
+        nucleus_span=None,
+        satellite_span=None,
+        depth=0,
+        score=pytest.approx(0.9 * 0.8),
+    )
+    assert (attribution.nucleus, attribution.satellite) == ("it rains ,", "He says")
+    assert (contrast.nucleus, contrast.satellite) == ("we stay at home ,", "you go or not .")
+    assert [entry.relation for entry in tree.relations()] == [node.relation for node in tree.find()]
+    assert {entry.score for entry in RstTree.from_splits(SPLITS).relations()} == {None}
+    assert list(RstTree.from_splits([], ["one"]).relations()) == []
+
+
+def test_records(tree):
+    records = tree.to_records()
+    assert json.loads(json.dumps(records)) == records
+    assert len(records) == 5
+    assert records[3] == {
+        "relation": "Elaboration",
+        "nuclearity": "NS",
+        "nucleus": "we stay",
+        "satellite": "at home ,",
+        "nucleus_start": None,
+        "nucleus_end": None,
+        "satellite_start": None,
+        "satellite_end": None,
+        "depth": 2,
+        "score": pytest.approx(0.3 * 0.2),
+    }
 
 
 def test_head_and_promotion(tree):
