@@ -19,7 +19,8 @@ ROOMS = """
     relations orthography util
     tree
     layout
-    doc languages
+    languages spans
+    doc
     windows shims
     gold pipe
     treebank
