@@ -25,14 +25,18 @@ from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
 TREE_KEY = "rst_tree"
-# What a treebank's document says about itself in `doc.user_data`.
-NAME_KEY = "name"
-LANGUAGE_KEY = "lang"
-TREEBANK_KEY = "treebank"
-SOURCE_KEY = "source"
-BLANKED_KEY = "blanked"
+# What a treebank's document says about itself in `doc.user_data`; read it with `document_fact`.
+NAME_KEY = "rst_name"
+LANGUAGE_KEY = "rst_lang"
+TREEBANK_KEY = "rst_treebank"
+SOURCE_KEY = "rst_source"
+BLANKED_KEY = "rst_blanked"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
-TRANSLATED_FROM_KEY = "translated_from"
+TRANSLATED_FROM_KEY = "rst_translated_from"
+# DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a
+# value of the type that was stored then is taken for ours.
+FACT_PREFIX = "rst_"
+FACT_TYPES = {BLANKED_KEY: bool, TRANSLATED_FROM_KEY: dict}
 PARAGRAPH_BREAK = "\n\n"
 MARSHAL_VERSION = 2  # the last in which equal values always give equal bytes
 
@@ -303,11 +307,24 @@ def register_extensions() -> None:
     warnings.filterwarnings("ignore", r"\[W102\] Skipping unsupported user data 'rst_")
 
 
+def document_fact(doc: Doc, key: str) -> Any:
+    """Get what a treebank's document says about itself.
+
+    doc (Doc): The Doc.
+    key (str): `NAME_KEY`, `LANGUAGE_KEY` or another of these.
+    RETURNS (Any): What it says, None where it says nothing.
+    """
+    if key in doc.user_data:
+        return doc.user_data[key]
+    value = doc.user_data.get(key.removeprefix(FACT_PREFIX))
+    return value if isinstance(value, FACT_TYPES.get(key, str)) else None
+
+
 def original_language(doc: Doc) -> str | None:
     """Tell the language that a document was written in, whatever it was translated to since.
 
     doc (Doc): The Doc.
     RETURNS (str | None): The code of the language, None where nothing tells it.
     """
-    origin = doc.user_data.get(TRANSLATED_FROM_KEY)
-    return origin["language"] if origin else doc.user_data.get(LANGUAGE_KEY)
+    origin = document_fact(doc, TRANSLATED_FROM_KEY) or {}
+    return origin.get("language") or document_fact(doc, LANGUAGE_KEY)
