@@ -304,7 +304,7 @@ def register_extensions() -> None:
         if not owner.has_extension(name):
             owner.set_extension(name, getter=getter, setter=setter)
     # `Doc.from_docs` cannot keep a tree, and would print the whole of it in a warning.
-    warnings.filterwarnings("ignore", r"\[W102\] Skipping unsupported user data 'rst_")
+    warnings.filterwarnings("ignore", r"\[W102\] Skipping unsupported user data '(rst|layout)_")
 
 
 def document_fact(doc: Doc, key: str) -> Any:
