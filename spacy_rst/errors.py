@@ -346,6 +346,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
         "free."
     )
+    R542 = "An empty host is every address of this computer. Give 127.0.0.1 for this computer only."
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
