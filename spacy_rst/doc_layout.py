@@ -12,10 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from spacy.attrs import IDX, IS_SPACE
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 
 from . import layout
 from .layout import Block, Layout, Segment, check_blocks, read_plain
+from .spans import SteadySpans
 
 LAYOUT_KEY = "layout"
 # In `doc.user_data`: where the text comes from, as a list of lists.
@@ -42,7 +43,7 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
         for block, first, end in zip(blocks, firsts, ends, strict=False)
         if first < end
     ]
-    doc.spans[LAYOUT_KEY] = SpanGroup(
+    doc.spans[LAYOUT_KEY] = SteadySpans(
         doc,
         name=LAYOUT_KEY,
         spans=[Span(doc, start, end, label=block.kind) for block, start, end in kept],

@@ -59,13 +59,18 @@ class Errors(metaclass=_MessagesWithCodes):
     R009 = "{start}:{end} are not EDUs of this tree, which has {n_edus}."
     R010 = "A summary of {n} units cannot be made. Ask for 0 or more."
     R011 = (
-        "{split} is not a split. Give (start, split, end, label) with whole numbers "
+        "{value} is not a split. Give (start, split, end, label) with whole numbers "
         "0 <= start < split < end and a label such as 'Elaboration-NS'."
     )
-    R012 = "{score} is not a score. Give a pair of numbers (split, label)."
+    R012 = "{value} is not a score. Give a pair of probabilities (split, label) from 0 to 1."
     R013 = (
         "'{label}' is not a label. A label is a relation and a nuclearity, such as "
         "'Elaboration-NS', 'Background-SN' or 'Contrast-NN'."
+    )
+    R014 = "{value} is not an EDU. Give strings or spaCy Spans."
+    R015 = (
+        "The tree was written in version {version} of its format, but only version {known} is "
+        "known here. Install a newer spacy_rst."
     )
     R020 = (
         "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
@@ -84,8 +89,8 @@ class Errors(metaclass=_MessagesWithCodes):
     R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
     R026 = "EDU {number} is empty. Give every EDU some text."
     R027 = (
-        "The EDUs do not fit the tokens any more, as happens when a Doc is retokenized after they "
-        "were set. Set doc.spans['edus'] again, or retokenize first."
+        "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
+        "anew, or to None to take it off."
     )
     R031 = "'{kind}' is no kind of block. Use one of: {known}."
     R032 = (
@@ -346,6 +351,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
         "free."
     )
+    R542 = "An empty host is every address of this computer. Give 127.0.0.1 for this computer only."
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
