@@ -99,6 +99,7 @@ def test_fifos_are_written_to(path):
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists open files there")
 def test_names_of_open_files_are_written_to(tmp_path):
     # By its own number and not as /dev/stdout, which broken code could replace on this computer.
     redirected = tmp_path / "file.txt"
