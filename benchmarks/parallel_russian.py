@@ -27,7 +27,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_rst.doc import EDUS_KEY, NAME_KEY, get_tree
-from spacy_rst.scoring.evaluation import make_report, parse_docs
+from spacy_rst.evaluation import make_report, parse_docs
 from spacy_rst.scoring.parseval import METRICS
 from spacy_rst.translator.table import TableTranslator
 from spacy_rst.treebank.corpus import Corpus

@@ -72,8 +72,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "doc.spans['edus'] to the Spans of its units."
     )
     R021 = (
-        "The tree has {n_tree} EDUs but doc.spans['edus'] has {n_doc}. Set doc.spans['edus'] to "
-        "the units of the tree first."
+        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
+        "units of the tree first."
     )
     R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
     R023 = (
@@ -86,6 +86,15 @@ class Errors(metaclass=_MessagesWithCodes):
     R027 = (
         "The EDUs do not fit the tokens any more, as happens when a Doc is retokenized after they "
         "were set. Set doc.spans['edus'] again, or retokenize first."
+    )
+    R031 = "'{kind}' is no kind of block. Use one of: {known}."
+    R032 = (
+        "The block {start}:{end} is empty, overlaps the block before it, or does not lie in the "
+        "text. Give blocks in text order, side by side."
+    )
+    R033 = (
+        "The text {text!r} belongs to no block. Blocks must cover all text but white space; make "
+        "it a paragraph if it is nothing else."
     )
 
     # Treebank files
@@ -134,7 +143,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
         "take the second file away."
     )
-    R130 = "The splits file {path} lacks the columns {missing}. It needs treebank, doc and split."
+    R130 = (
+        "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
+        "names the columns {columns}."
+    )
     R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
     R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
@@ -151,7 +163,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R138 = "The list of treebanks {path} lacks the columns {missing}."
     R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
     R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
     R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
@@ -226,42 +237,20 @@ class Errors(metaclass=_MessagesWithCodes):
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."
     )
     R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
-    R225 = "{path} is not a .spacy file that can be read ({error}). Convert the treebank again."
     R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
     R227 = (
         "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
         "parser. Add 'rst_parser' to it."
     )
-    R250 = "The parser net needs {name} of at least 1, not {size}: set it in the model's config."
+    R250 = "The net needs {name} of at least 1, not {size}: set it in the model's config."
     R251 = (
-        "The parser net's hidden_width must be even, as each direction of the BiGRU gives half of "
-        "it, but it is {width}: set an even number in the model's config."
+        "The net's hidden_width must be even, as each direction of its recurrent layers gives half "
+        "of it, but it is {width}: set an even number in the model's config."
     )
-    R252 = 'There is no splitter {splitter!r} in the parser net: use "pointer" or "span".'
     R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
-    R254 = (
-        "The parser net expected {what}: {expected}, but got {found}. Build the batch with the "
-        "sizes that the net was made with."
-    )
-    R255 = (
-        "EDU {edu} of the batch covers the tokens {start}:{end}, but an EDU needs at least one of "
-        "the batch's {n_tokens} tokens: check the offsets of the EDUs."
-    )
     R256 = (
         "An exact search and exploration need scores that do not depend on earlier splits, which "
         'the pointer does not give: use splitter = "span", or do without them.'
-    )
-    R257 = (
-        "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "
-        "splits and labels, but it has {found}: give the tree of this very segmentation."
-    )
-    R258 = (
-        "The gold splits of document {document} of the batch do not form one binary tree in "
-        "depth-first, left-first order: give the splits in the order in which RstTree lists them."
-    )
-    R259 = (
-        "The gold labels must be numbers from 0 to below {n_labels}, but the largest is {largest} "
-        "(or one is negative): initialize the parser with all labels of the corpus."
     )
 
     # Encoders
@@ -315,15 +304,6 @@ class Errors(metaclass=_MessagesWithCodes):
     R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Segmenter
-    R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."
-    R401 = (
-        "The segmenter net's hidden_width must be even, as each direction of the BiLSTM gives half "
-        "of it, but it is {width}: set an even number in the model's config."
-    )
-    R402 = (
-        "The segmenter net expected {what} of the shape {expected}, but got {found}. Build the "
-        "batch with the sizes that the net was made with."
-    )
     R403 = (
         "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "
         "least 0 and window to more than twice the margin in the model's config."
@@ -357,8 +337,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "Document {number} has no tree to draw. Run it through a pipeline with 'rst_parser', or "
         "set doc._.rst_tree."
     )
-    R541 = "Port {port} of {host} is taken. Give another port, or 0 for any that is free."
-    R542 = "Cannot listen on port {port} of {host}: {error}"
+    R541 = (
+        "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
+        "free."
+    )
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
@@ -375,7 +357,10 @@ class Errors(metaclass=_MessagesWithCodes):
     R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
 
     # Command line
-    R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
+    R501 = (
+        "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
+        "convert` writes it."
+    )
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
     R512 = "The folder {path} holds no file that ends with {endings}."
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
@@ -387,8 +372,9 @@ class Errors(metaclass=_MessagesWithCodes):
         "'rst_parser' to it."
     )
     R518 = (
-        "The pipeline '{model}' does not divide texts into EDUs: no component before the parser "
-        "assigns doc.spans. Add 'edu_segmenter' to it, or use --edus sentences or --edus lines."
+        "The pipeline '{model}' does not divide texts into EDUs. Add 'edu_segmenter' before its "
+        "parser, set makes_edus = True on a component of your own that does, or use --edus "
+        "sentences or --edus lines."
     )
     R519 = (
         "{path} has room for one tree as {format}, but there are more documents. Give a folder "
@@ -421,10 +407,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "must give one for each, in the same order."
     )
     R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
-    R606 = (
-        "{path} is not a table of translations: {error}. Give a TSV file in UTF-8 with the columns "
-        "source, target, text and translation."
-    )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
         "Keep one of them."
@@ -450,7 +432,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R615 = (
         "The language of the document {document} is not known. Name it with --source or "
-        "source, or set doc.user_data['lang']."
+        "source, or set doc.user_data['rst_lang']."
     )
     R616 = "There is no translation engine '{name}'. Use one of: {known}."
     R617 = "The engine '{name}' cannot be made from these options. {error}"
@@ -486,15 +468,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Scoring and experiments
-    R701 = "There is no metric '{method}'. Use one of: {known}."
-    R710 = "There is no baseline '{name}'. Use one of: {known}."
-    R711 = "There are no scores to average. Give those of at least one seed."
-    R712 = "There is no table format '{name}'. Use one of: {known}."
-    R713 = "A table has no {what} '{name}'. Use one of: {known}."
-    R714 = (
-        "None of the {n_rows} rows has a score for this table ({blocks}). Choose another metric or "
-        "average, or give other rows."
-    )
     R715 = (
         "This needs {library}, which is not installed. Install it with: pip install "
         "'spacy_rst[analysis]'."
@@ -512,7 +485,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "No word is left to tell topics by: of the {n_words} different words, all are stop words "
         "or stand in too many or too few documents. Give more documents."
     )
-    R720 = "A topic map needs {name} of at least {minimum}, not {value}."
     R721 = "There is nothing to draw: {reason}."
     R722 = (
         "{path} is no training log: {error}. Write one with the logger spacy.ConsoleLogger.v3 and "
@@ -528,7 +500,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "have them. Install a font for them, such as Noto Sans CJK."
     )
     R730 = "{path} is no YAML that can be read: {error}"
-    R731 = "The grid {path} cannot be run: {problem}."
+    R731 = (
+        "The grid {path} cannot be run: {problems}. Names that YAML takes for something else, such "
+        "as no, need quotation marks."
+    )
     R732 = (
         "The config {path} cannot be used for experiments. It must be complete, and its corpora "
         "'train' and 'dev' read with spacy_rst.Corpus.v1. {error}"

@@ -22,3 +22,15 @@ UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 def is_unspaced(character: str) -> bool:
     """RETURNS (bool): Whether a character belongs to a script without spaces between words."""
     return UNSPACED_CHARACTER.match(character) is not None
+
+
+def last_mark(text: str) -> str:
+    """RETURNS (str): The last character of a text before quotation marks and brackets that close,
+    or the last of all where there is none."""
+    content = text.strip()
+    return content.rstrip(CLOSING)[-1:] or content[-1:]
+
+
+def ends_sentence(text: str) -> bool:
+    """RETURNS (bool): Whether a sentence ends with a text, as far as its punctuation tells."""
+    return last_mark(text) in SENTENCE_ENDS

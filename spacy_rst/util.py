@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
 import shutil
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -139,14 +138,3 @@ def _is_running(process: int) -> bool:
     except OSError:  # that of another user, or no number of a process
         return True
     return True
-
-
-def return_freed_memory() -> None:
-    """Give memory that is no longer used back to the system.
-
-    The C library of Linux keeps much of what was freed, after large arrays up to a few hundred
-    megabytes. Elsewhere nothing is done.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..doc import NAME_KEY, get_tree
+from ..doc import NAME_KEY, document_fact, get_tree
 from ..errors import RstError
 from ..tree import RstTree
 from ..treebank.binarize import binarize
 from ..treebank.convert import find_files, read_file
-from ._util import read_docbin
+from ..treebank.docbin import read_docbin
 
 
 class NamedTree(NamedTuple):
@@ -37,7 +37,7 @@ def read_trees(path: Path) -> Iterator[NamedTree]:
     if path.suffix == ".spacy":
         for number, doc in enumerate(read_docbin(path), start=1):
             yield NamedTree(
-                doc.user_data.get(NAME_KEY) or f"document_{number}", path, get_tree(doc)
+                document_fact(doc, NAME_KEY) or f"document_{number}", path, get_tree(doc)
             )
         return
     for file in find_files(path):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm
 from typer.core import TyperCommand
@@ -18,7 +16,6 @@ from typer.core import TyperCommand
 from ..display.characters import clean_text
 from ..errors import Errors, RstError
 from ..pipelines import load, pipeline_names
-from ..treebank.convert import blank_pipeline
 
 Item = TypeVar("Item")
 # File systems allow 255 bytes; the number of a repeated name and the ending need some of them.
@@ -119,18 +116,3 @@ def safe_name(name: str) -> str:
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
     kept = kept.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return kept.lstrip(".") or "document"
-
-
-def read_docbin(path: Path) -> Iterator[Doc]:
-    """Read the Docs of a `.spacy` file.
-
-    path (Path): The file.
-    YIELDS (Doc): Its Docs.
-    """
-    try:
-        docbin = DocBin().from_disk(path)
-    except OSError:
-        raise
-    except Exception as error:  # whatever zlib and msgpack raise on bytes that are no DocBin
-        raise RstError(Errors.R501.format(path=path)) from error
-    yield from docbin.get_docs(blank_pipeline("xx").vocab)

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from spacy.cli._util import import_code, setup_gpu
 from wasabi import msg
 
 from ..errors import Errors, RstError
-from ..scoring.evaluation import EDU_SOURCES, make_report, parse_docs, read_gold
-from ..scoring.parseval import METRICS
+from ..evaluation import EDU_SOURCES, make_report, parse_docs, read_gold
+from ..scoring.parseval import METRICS, SPANS_BY_METHOD
+from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
+from ._options import BatchSize, Code, GpuId
 from ._util import clean_errors, load_trained
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
-TABLES = {"Micro": "", "Macro": "macro_"}
-
-
-class EduSource(StrEnum):
-    """Where the EDUs come from."""
-
-    gold = "gold"
-    predicted = "predicted"
-    both = "both"
 
 
 @rst_app.command("evaluate")
@@ -41,11 +33,11 @@ def evaluate_cli(
         ),
     ],
     edus: Annotated[
-        EduSource,
+        Literal["gold", "predicted", "both"],
         typer.Option(
             help="Parse gold EDUs on gold tokens, run the pipeline on the raw text, or do both"
         ),
-    ] = EduSource.gold,
+    ] = "gold",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
     ] = None,
@@ -56,11 +48,9 @@ def evaluate_cli(
             "sentence, and gold trees with the commonest label"
         ),
     ] = False,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Documents to buffer")] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use, -1 for the CPU")] = -1,
-    code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import first")
-    ] = None,
+    batch_size: BatchSize = None,
+    gpu_id: GpuId = -1,
+    code: Code = None,
 ) -> None:
     """Score the trees of a pipeline with RST-Parseval and original Parseval, and with predicted
     EDUs its segmentation too.
@@ -82,24 +72,18 @@ def evaluate_cli(
             pipes = ", ".join(nlp.pipe_names) or "there are none"
             raise RstError(Errors.R227.format(model=model, pipes=pipes))
         docs = read_gold(corpora, nlp.vocab)
-        modes = EDU_SOURCES[edus.value]
-        runs = {
-            mode: make_report(
-                parse_docs(nlp, docs, edus=mode, batch_size=batch_size), baselines=baselines
-            )
-            for mode in modes
-        }
+        runs = {}
+        for mode in EDU_SOURCES[edus]:
+            examples = parse_docs(nlp, docs, edus=mode, batch_size=batch_size)
+            runs[mode] = make_report(examples, baselines=baselines)
+        name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
         report = {
-            "model": {
-                "path": model,
-                "name": f"{nlp.meta['lang']}_{nlp.meta['name']}",
-                "version": nlp.meta["version"],
-            },
+            "model": {"path": model, "name": name, "version": version},
             "corpora": [str(path) for path in corpora],
-            "edus": edus.value,
-            **(runs if edus is EduSource.both else runs[edus.value]),
+            "edus": edus,
+            **(runs if edus == "both" else runs[edus]),
         }
-        print(f"{report['model']['name']} {report['model']['version']}")
+        print(name, version)
         print_runs(runs)
         if output is not None:
             write_atomically(output, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -117,29 +101,19 @@ def print_runs(runs: dict[str, dict[str, Any]]) -> None:
         for part in ("scores", "per_lang", "per_treebank", "baselines")
         for name, scores in _named_scores(report, part)
     ]
-    for title, average in TABLES.items():
-        msg.divider(f"{title} F1: RST-Parseval and original Parseval")
+    header = ("", "EDUs", "Docs", "EDU F1", *COLUMNS, *(f"Orig {name}" for name in COLUMNS))
+    for average in ("micro", "macro"):
+        names = [score_name(method, average, m) for method in SPANS_BY_METHOD for m in METRICS]
         data = [
-            (
-                name,
-                mode,
-                scores["documents"],
-                _percent(scores["edu_f"]),
-                *_cells(scores, f"rst_{average}"),
-                *_cells(scores, f"rst_original_{average}"),
-            )
+            (name, mode, scores["documents"], *(_percent(scores[n]) for n in ("edu_f", *names)))
             for name, mode, scores in rows
         ]
-        header = ("", "EDUs", "Docs", "EDU F1", *COLUMNS, *(f"Orig {name}" for name in COLUMNS))
+        msg.divider(f"{average.title()} F1: RST-Parseval and original Parseval")
         msg.table(data, header=header, aligns=("l", "l", *"r" * 10), divider=True)
 
 
 def _named_scores(report: dict[str, Any], part: str) -> Iterable[tuple[str, dict[str, Any]]]:
     return [("all", report[part])] if part == "scores" else report.get(part, {}).items()
-
-
-def _cells(scores: dict[str, Any], prefix: str) -> tuple[str, ...]:
-    return tuple(_percent(scores[prefix + metric]) for metric in METRICS)
 
 
 def _percent(value: float | None) -> str:

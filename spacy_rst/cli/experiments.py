@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -15,10 +14,11 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..errors import Errors, RstError
-from ..experiments.grid import Cell, Grid, read_grid
-from ..experiments.report import write_charts, write_report
-from ..experiments.runner import BUSY_EXIT_CODE, ResultFolder, State, run_cell, run_cells
+from ..lab.grid import Cell, Grid, read_grid
+from ..lab.grid_report import write_charts, write_report
+from ..lab.runner import BUSY_EXIT_CODE, ResultFolder, State, run_cell, run_cells
 from . import rst_app
+from ._options import Code, GpuId
 from ._util import clean_errors
 
 
@@ -43,10 +43,8 @@ def experiments_cli(
     cell: Annotated[
         str | None, typer.Option(help="Run one cell in this process, and write no tables")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU to use, -1 for the CPU")] = -1,
-    code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import first")
-    ] = None,
+    gpu_id: GpuId = -1,
+    code: Code = None,
 ) -> None:
     """Train parsers on English, on all languages and on each language alone, with several seeds,
     score each on all dev and test parts, and write tables of the means.
@@ -98,15 +96,9 @@ def _run_missing(
     missing = [cell for cell, state in states.items() if state not in (State.done, State.running)]
     ended: dict[Cell, State] = {}
     done = sum(state is State.done for state in states.values())
-    bar = tqdm(
-        total=len(states),
-        initial=done,
-        desc="Experiments",
-        unit="cell",
-        disable=not sys.stderr.isatty(),
-    )
     if done:
         msg.info(f"{done} of {len(states)} cells are done already")
+    bar = tqdm(total=len(states), initial=done, desc="Experiments", unit="cell", disable=None)
     with bar:
         for cell, state in run_cells(
             grid_path, missing, folder, n_process=n_process, options=options

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from ..doc import NAME_KEY, doc_from_edus, get_tree
 from ..errors import Errors, RstError
+from ..evaluation import makes_edus
 from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
 from ._formats import TreeFormat
@@ -172,7 +173,7 @@ def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
         pipes = ", ".join(metas) or "there are none"
         raise RstError(Errors.R517.format(model=model, pipes=pipes))
     before = nlp.pipe_names[: nlp.pipe_names.index(parser)]
-    segmenters = [name for name in before if "doc.spans" in metas[name].assigns]
+    segmenters = [name for name in before if makes_edus(nlp, name)]
     if edus is EduUnits.auto:
         if not segmenters:
             raise RstError(Errors.R518.format(model=model))

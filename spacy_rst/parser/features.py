@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..orthography import BLANK_LINE, CLOSING, COLONS, COMMAS, OPENING, SENTENCE_ENDS
+from ..orthography import BLANK_LINE, COLONS, COMMAS, OPENING, SENTENCE_ENDS, last_mark
 
 EDU_FEATURES = (
     "ends_sentence",
@@ -40,7 +40,7 @@ def edu_features(doc: Doc, edus: Sequence[Span]) -> np.ndarray:
     following = ""
     for row, edu in zip(reversed(features), reversed(edus), strict=True):
         content = text[edu.start_char : edu.end_char].strip()
-        last = content.rstrip(CLOSING)[-1:] or content[-1:]
+        last = last_mark(content)
         row[0] = last in SENTENCE_ENDS
         row[1] = last in COLONS
         row[2] = last in COMMAS

@@ -10,23 +10,11 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..doc import EDUS_KEY, get_tree, set_tree
-from ..errors import Errors, RstError
-from ..parser.features import EDU_FEATURES, edu_features
+from ..orthography import ends_sentence
 from ..tree import RstTree, Split
 
-ENDS_SENTENCE = EDU_FEATURES.index("ends_sentence")
 MAJORITY_LABEL = "majority-label"
 BASELINES = ("right-branching", "left-branching", "sentence-wise", MAJORITY_LABEL)
-
-
-def right_branching(n_edus: int, label: str) -> list[Split]:
-    """Detach one EDU after the other from the left.
-
-    n_edus (int): The number of EDUs.
-    label (str): The label of every split.
-    RETURNS (list[Split]): The splits, none for a single EDU.
-    """
-    return [Split(start, start + 1, n_edus, label) for start in range(n_edus - 1)]
 
 
 def left_branching(n_edus: int, label: str) -> list[Split]:
@@ -39,16 +27,16 @@ def left_branching(n_edus: int, label: str) -> list[Split]:
     return [Split(0, end - 1, end, label) for end in range(n_edus, 1, -1)]
 
 
-def sentence_wise(ends_sentence: Sequence[bool], label: str) -> list[Split]:
+def sentence_wise(sentence_ends: Sequence[bool], label: str) -> list[Split]:
     """Branch to the right over the sentences, and within each of them over its EDUs.
 
-    ends_sentence (Sequence[bool]): For each EDU, whether a sentence ends with it. The last one
+    sentence_ends (Sequence[bool]): For each EDU, whether a sentence ends with it. The last one
         ends its sentence in any case.
     label (str): The label of every split.
     RETURNS (list[Split]): The splits, none for a single EDU.
     """
-    n_edus = len(ends_sentence)
-    ends = [number for number, is_end in enumerate(ends_sentence[:-1], start=1) if is_end]
+    n_edus = len(sentence_ends)
+    ends = [number for number, is_end in enumerate(sentence_ends[:-1], start=1) if is_end]
     splits = []
     for start, end in pairwise((0, *ends, n_edus)):
         if end < n_edus:
@@ -92,31 +80,28 @@ def baseline_examples(
     RETURNS (list[Example]): New examples over copies of the Docs.
     """
     if name not in BASELINES:
-        raise RstError(Errors.R710.format(name=name, known=", ".join(BASELINES)))
+        raise ValueError(f"'{name}' is none of {', '.join(BASELINES)}")
     if label is None:
         label = majority_label(gold_labels(example.reference for example in examples))
-    trees = []
+    guessed = []
     for example in examples:
         gold = example.reference
         predicted = (gold if name == MAJORITY_LABEL else example.predicted).copy()
-        tree = None if label is None else _baseline_tree(predicted, name, label)
-        set_tree(predicted, tree)
-        trees.append(Example(predicted, gold))
-    return trees
+        splits = None if label is None else _baseline_splits(predicted, name, label)
+        set_tree(predicted, None if splits is None else RstTree.from_splits(splits))
+        guessed.append(Example(predicted, gold))
+    return guessed
 
 
-def _baseline_tree(doc: Doc, name: str, label: str) -> RstTree | None:
+def _baseline_splits(doc: Doc, name: str, label: str) -> list[Split] | None:
     if name == MAJORITY_LABEL:
         gold = get_tree(doc)
-        if gold is None:
-            return None
-        return RstTree.from_splits([split._replace(label=label) for split in gold.splits])
-    edus = list(doc.spans[EDUS_KEY]) if EDUS_KEY in doc.spans else []
+        return None if gold is None else [split._replace(label=label) for split in gold.splits]
+    edus = doc.spans.get(EDUS_KEY) or ()
     if not edus:
         return None
     if name == "right-branching":
-        return RstTree.from_splits(right_branching(len(edus), label))
+        return sentence_wise([False] * len(edus), label)
     if name == "left-branching":
-        return RstTree.from_splits(left_branching(len(edus), label))
-    ends_sentence = edu_features(doc, edus)[:, ENDS_SENTENCE].astype(bool).tolist()
-    return RstTree.from_splits(sentence_wise(ends_sentence, label))
+        return left_branching(len(edus), label)
+    return sentence_wise([ends_sentence(edu.text) for edu in edus], label)

@@ -12,11 +12,10 @@ Span, Nuclearity and Relation are judged independently on matched spans; Full ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..errors import Errors, RstError
 from ..relations import split_label
 
 METRICS = ("span", "nuclearity", "relation", "full")
@@ -65,7 +64,7 @@ def rst_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpa
         relation, nuclearity = split_label(label)
         for first, last, role in ((start, split, nuclearity[0]), (split, end, nuclearity[1])):
             carried = NUCLEUS_RELATION if role == "N" and nuclearity != "NN" else relation
-            spans[_offsets(first, last, edus)] = (role, carried)
+            spans[span_offsets(first, last, edus)] = (role, carried)
     return spans
 
 
@@ -79,11 +78,18 @@ def original_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> Labell
     spans: dict[tuple[int, int], tuple[str, str]] = {}
     for start, _, end, label in splits:
         relation, nuclearity = split_label(label)
-        spans[_offsets(start, end, edus)] = (nuclearity, relation)
+        spans[span_offsets(start, end, edus)] = (nuclearity, relation)
     return spans
 
 
 SPANS_BY_METHOD = {"rst": rst_spans, "original": original_spans}
+
+
+def spans_of(method: str) -> Callable[[TreeSplits, EduOffsets | None], LabelledSpans]:
+    """RETURNS (Callable): The function that lists the spans of a method: "rst" or "original"."""
+    if method not in SPANS_BY_METHOD:
+        raise ValueError(f"'{method}' is none of {', '.join(SPANS_BY_METHOD)}")
+    return SPANS_BY_METHOD[method]
 
 
 def count_spans(gold: LabelledSpans, predicted: LabelledSpans) -> SpanCounts:
@@ -122,9 +128,7 @@ def count_trees(
     predicted_edus (Optional[Sequence[Tuple[int, int]]]): The same for the predicted EDUs.
     RETURNS (SpanCounts): The counts.
     """
-    if method not in SPANS_BY_METHOD:
-        raise RstError(Errors.R701.format(method=method, known=", ".join(SPANS_BY_METHOD)))
-    list_spans = SPANS_BY_METHOD[method]
+    list_spans = spans_of(method)
     return count_spans(list_spans(gold, gold_edus), list_spans(predicted, predicted_edus))
 
 
@@ -158,5 +162,12 @@ def _f1_scores(counts: SpanCounts) -> F1Scores | None:
     return F1Scores(**{metric: 2 * getattr(counts, metric) / total for metric in METRICS})
 
 
-def _offsets(first: int, last: int, edus: EduOffsets | None) -> tuple[int, int]:
+def span_offsets(first: int, last: int, edus: EduOffsets | None) -> tuple[int, int]:
+    """Find where a span of EDUs lies.
+
+    first (int): Its first EDU.
+    last (int): The EDU after its last one.
+    edus (Optional[Sequence[Tuple[int, int]]]): Start and end of each EDU in the text.
+    RETURNS (Tuple[int, int]): Start and end in the text, or the EDUs where that is not known.
+    """
     return (first, last) if edus is None else (edus[first][0], edus[last - 1][1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from spacy.training import Example
@@ -14,7 +14,6 @@ from ..tree import RstTree
 from .parseval import (
     METRICS,
     SPANS_BY_METHOD,
-    F1Scores,
     SpanCounts,
     count_trees,
     macro_scores,
@@ -23,6 +22,7 @@ from .parseval import (
 
 PREFIX = "rst_"
 LANGUAGE_MEAN_PREFIX = f"{PREFIX}lang_mean_"
+AVERAGES = {"micro": micro_scores, "macro": macro_scores}
 
 
 def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
@@ -46,13 +46,25 @@ def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
             counts[method].append(counted)
             if language is not None:
                 by_language[language][method].append(counted)
-    per_language = {name: _summarize(by_language[name]) for name in sorted(by_language)}
-    summary = _summarize(counts)
+    per_language = {name: summarize_counts(by_language[name]) for name in sorted(by_language)}
+    summary = summarize_counts(counts)
     means = {
         language_mean_key(key): _mean(scores[key] for scores in per_language.values())
         for key in summary
     }
     return {**summary, **means, "rst_per_lang": per_language or None}
+
+
+def score_name(method: str, average: str, metric: str) -> str:
+    """Name a score.
+
+    method (str): "rst" or "original".
+    average (str): "micro" or "macro".
+    metric (str): "span", "nuclearity", "relation" or "full".
+    RETURNS (str): The name, such as `rst_full` or `rst_original_macro_span`.
+    """
+    marks = ("original_" if method == "original" else "", "macro_" if average == "macro" else "")
+    return f"{PREFIX}{''.join(marks)}{metric}"
 
 
 def language_mean_key(key: str) -> str:
@@ -76,30 +88,36 @@ def count_example(example: Example) -> dict[str, SpanCounts]:
             () if gold is None else gold.splits,
             () if predicted is None else predicted.splits,
             method=method,
-            gold_edus=_edu_chars(gold),
-            predicted_edus=_edu_chars(predicted),
+            gold_edus=edu_chars(gold),
+            predicted_edus=edu_chars(predicted),
         )
         for method in SPANS_BY_METHOD
     }
 
 
-def _edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
+def edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
     """Find where the EDUs of a Doc's tree begin and end; white space at their edges is no matter,
-    since it may belong to an EDU or to none."""
+    since it may belong to an EDU or to none.
+
+    tree (RstTree | None): The tree.
+    RETURNS (list[tuple[int, int]]): The places, none without a tree.
+    """
     return [] if tree is None else [trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
 
 
-def _summarize(counts: dict[str, list[SpanCounts]]) -> dict[str, float | None]:
+def summarize_counts(counts: Mapping[str, Sequence[SpanCounts]]) -> dict[str, float | None]:
+    """Score documents from their counts.
+
+    counts (Mapping[str, Sequence[SpanCounts]]): The counts of each document by method.
+    RETURNS (dict[str, float | None]): The scores by name, None where no document has a span.
+    """
     summary: dict[str, float | None] = {}
-    averages: tuple[tuple[str, Callable[[Iterable[SpanCounts]], F1Scores | None]], ...]
-    averages = (("", micro_scores), ("macro_", macro_scores))
     for method in SPANS_BY_METHOD:
-        prefix = PREFIX if method == "rst" else f"{PREFIX}{method}_"
-        for average, summarise in averages:
-            scores = summarise(counts[method])
+        for average, summarize in AVERAGES.items():
+            scores = summarize(counts.get(method, ()))
             for metric in METRICS:
                 value = None if scores is None else getattr(scores, metric)
-                summary[f"{prefix}{average}{metric}"] = value
+                summary[score_name(method, average, metric)] = value
     return summary
 
 

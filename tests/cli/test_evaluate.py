@@ -7,8 +7,8 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_rst.cli import rst_app
-from spacy_rst.cli.evaluate import make_report, parse_docs
 from spacy_rst.doc import get_tree, set_edus
+from spacy_rst.evaluation import make_report, makes_edus, parse_docs
 from spacy_rst.scoring.scorer import score_trees
 from tests.parser.pipelines import own_encoder_pipeline, train
 from tests.sample import examples_from, sample_docs, write_corpus
@@ -82,6 +82,7 @@ def test_gold_edus_leave_segmenters_out_and_predicted_ones_run_them(nlp):
             set_edus(doc, [doc[:end], doc[end:]])
             return doc
 
+        cut.makes_edus = True
         return cut
 
     nlp.add_pipe("two_edus", before="rst_parser")
@@ -95,6 +96,19 @@ def test_gold_edus_leave_segmenters_out_and_predicted_ones_run_them(nlp):
     scores = make_report(predicted, baselines=True)
     assert 0 < scores["scores"]["rst_span"] < 1
     assert scores["baselines"]["right-branching"]["rst_span"] == scores["scores"]["rst_span"]
+
+
+def test_components_that_assign_other_spans_are_no_segmenters(nlp):
+    """They were left out with gold EDUs, so that what stands behind them lacked their spans."""
+    doc = sample_docs(nlp, ["eu"])[0]
+    ruler = nlp.add_pipe("span_ruler", first=True)
+    ruler.add_patterns([{"label": "FIRST", "pattern": doc[0].text}])
+    try:
+        assert not makes_edus(nlp, "span_ruler")
+        (example,) = parse_docs(nlp, [doc], edus="gold")
+    finally:
+        nlp.remove_pipe("span_ruler")
+    assert example.predicted.spans["ruler"][0].text == doc[0].text
 
 
 def test_both_ways_stand_in_one_table(model, corpora, tmp_path):

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_rst.cli import rst_app
-from spacy_rst.experiments import runner
-from spacy_rst.experiments.runner import ResultFolder, State
-from tests.experiments.grids import named, write_grid, write_parts
+from spacy_rst.lab import runner
+from spacy_rst.lab.runner import ResultFolder, State
+from tests.lab.grids import named, write_grid, write_parts
 
 PATIENCE_SECONDS = 300
 

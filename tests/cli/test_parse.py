@@ -85,12 +85,12 @@ def names_in(folder: str) -> list[str]:
 
 def test_files_become_trees_on_standard_output(run, gold):
     for doc in gold:
-        write(f"{doc.user_data['name']}.txt", doc.text)
+        write(f"{doc.user_data['rst_name']}.txt", doc.text)
     result = run(*sorted(Path().glob("*.txt")), "--format", "jsonl", "--batch-size", 1)
     found = {line["name"]: line["tree"] for line in json_lines(result.stdout)}
     for doc in gold:
-        assert found[doc.user_data["name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
-        assert RstTree.from_dict(found[doc.user_data["name"]]).splits == doc._.rst_tree.splits
+        assert found[doc.user_data["rst_name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
+        assert RstTree.from_dict(found[doc.user_data["rst_name"]]).splits == doc._.rst_tree.splits
     assert "Trees: 2" in result.stderr
 
 
@@ -491,12 +491,22 @@ def test_sentences_of_the_pipeline_are_kept(examples_and_model, tmp_path):
     assert [edu.text for edu in doc._.rst_tree.edus] == ["Bai. Ez,", "baina bai."]
 
 
+def test_other_components_with_spans_are_kept(examples_and_model, tmp_path):
+    nlp = spacy.load(examples_and_model[1])
+    nlp.add_pipe("span_ruler", first=True).add_patterns([{"label": "YES", "pattern": "Bai"}])
+    nlp.to_disk(tmp_path)
+    for edus in ("sentences", "lines"):
+        loaded = load_pipeline(str(tmp_path), edus)
+        assert "span_ruler" in loaded.pipe_names and "edu_segmenter" not in loaded.pipe_names
+
+
 def test_a_pipeline_of_ones_own_segmenter(examples_and_model, tmp_path):
     @Language.component("halves", assigns=["doc.spans"])
     def halves(doc: Doc) -> Doc:
         set_edus(doc, [doc[: len(doc) // 2], doc[len(doc) // 2 :]])
         return doc
 
+    halves.makes_edus = True
     nlp = spacy.load(examples_and_model[1], exclude=["edu_segmenter"])
     nlp.add_pipe("halves", before="rst_parser")
     nlp.to_disk(tmp_path)

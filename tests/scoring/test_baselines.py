@@ -4,16 +4,14 @@ import pytest
 import spacy
 
 from spacy_rst.doc import doc_from_edus, get_tree, set_tree
-from spacy_rst.errors import RstError
+from spacy_rst.evaluation import make_report
 from spacy_rst.scoring.baselines import (
     BASELINES,
     baseline_examples,
     left_branching,
     majority_label,
-    right_branching,
     sentence_wise,
 )
-from spacy_rst.scoring.evaluation import make_report
 from spacy_rst.tree import RstTree
 from tests.sample import examples_from, sample_docs
 
@@ -21,12 +19,10 @@ LABEL = "Joint-NN"
 
 
 def test_branching_to_one_side():
-    assert right_branching(3, LABEL) == [(0, 1, 3, LABEL), (1, 2, 3, LABEL)]
     assert left_branching(3, LABEL) == [(0, 2, 3, LABEL), (0, 1, 2, LABEL)]
-    for make in (right_branching, left_branching):
-        assert make(1, LABEL) == []
-        for n_edus in (2, 5, 30):
-            assert len(RstTree.from_splits(make(n_edus, LABEL))) == n_edus
+    assert left_branching(1, LABEL) == []
+    for n_edus in (2, 5, 30):
+        assert len(RstTree.from_splits(left_branching(n_edus, LABEL))) == n_edus
 
 
 def test_sentence_wise():
@@ -44,7 +40,7 @@ def test_sentence_wise():
 
 def test_sentence_wise_without_and_with_nothing_but_sentence_ends():
     for n_edus in (1, 2, 7):
-        expected = right_branching(n_edus, LABEL)
+        expected = [(start, start + 1, n_edus, LABEL) for start in range(n_edus - 1)]
         assert sentence_wise([False] * n_edus, LABEL) == expected
         assert sentence_wise([True] * n_edus, LABEL) == expected
 
@@ -95,7 +91,7 @@ def test_documents_without_edus_get_no_tree(nlp):
 
 
 def test_unknown_baseline():
-    with pytest.raises(RstError, match=r"R710.*'random'.*sentence-wise"):
+    with pytest.raises(ValueError, match=r"'random' is none of .*sentence-wise"):
         baseline_examples([], "random")
 
 

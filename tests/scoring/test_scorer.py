@@ -9,8 +9,8 @@ from spacy.training import Example
 from spacy.util import registry
 
 from spacy_rst.doc import doc_from_edus
-from spacy_rst.scoring.parseval import METRICS, SpanCounts
-from spacy_rst.scoring.scorer import count_example, score_trees
+from spacy_rst.scoring.parseval import METRICS, SpanCounts, count_trees
+from spacy_rst.scoring.scorer import count_example, score_name, score_trees, summarize_counts
 from spacy_rst.tree import RstTree
 
 NLP = spacy.blank("en")
@@ -143,3 +143,28 @@ def test_single_edu_documents_change_nothing():
 
 def test_scorer_is_registered():
     assert registry.scorers.get("spacy_rst.rst_scorer.v1")() is score_trees
+
+
+def test_scores_from_counts_by_hand():
+    """The worked example and a pair of EDUs that is right. RST-Parseval: 3 + 2 of 4 + 2 spans are
+    matched, 1 + 2 with each label; original Parseval: 1 + 1 of 2 + 1, and 0 + 1."""
+    pair = [(0, 1, 2, "Cause-SN")]
+    documents = [(GOLD, PREDICTED), (pair, pair)]
+    counts = {
+        method: [count_trees(*document, method=method) for document in documents]
+        for method in ("rst", "original")
+    }
+    figures = {
+        ("rst", "micro"): (5 / 6, 3 / 6),
+        ("rst", "macro"): (7 / 8, 5 / 8),
+        ("original", "micro"): (2 / 3, 1 / 3),
+        ("original", "macro"): (3 / 4, 1 / 2),
+    }
+    expected = {
+        score_name(*block, metric): spans if metric == "span" else labels
+        for block, (spans, labels) in figures.items()
+        for metric in METRICS
+    }
+    assert summarize_counts(counts) == pytest.approx(expected)
+    assert {"rst_span", "rst_macro_full", "rst_original_macro_full"} < set(expected)
+    assert summarize_counts({}) == dict.fromkeys(expected)

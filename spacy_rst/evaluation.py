@@ -1,0 +1,152 @@
+"""How a pipeline is scored on converted treebanks, whoever asks: a command or an experiment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from tqdm import tqdm
+
+from .doc import NAME_KEY, TREE_KEY, TREEBANK_KEY, document_fact, original_language
+from .errors import Errors, RstError
+from .scoring.baselines import BASELINES, baseline_examples
+from .scoring.scorer import LANGUAGE_MEAN_PREFIX, score_trees
+from .scoring.segmentation import score_edus
+from .treebank.corpus import Corpus, copy_language, make_example
+
+Parse = Callable[[Sequence[Example]], list[Example]]
+PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
+# What a choice of EDUs stands for: the runs to make.
+EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "predicted"]}
+
+
+def read_gold(paths: Sequence[Path], vocab: Vocab, **filters: Any) -> list[Doc]:
+    """Read the gold Docs that have a tree.
+
+    paths (Sequence[Path]): Files and folders.
+    vocab (Vocab): The vocabulary.
+    **filters (Any): Settings of the `Corpus` reader, such as `languages`.
+    RETURNS (list[Doc]): The Docs.
+    RAISES (RstError): If there are none.
+    """
+    docs = [doc for path in paths for doc in Corpus(path, **filters).read(vocab)]
+    docs = [doc for doc in docs if doc.user_data.get(TREE_KEY) is not None]
+    if not docs:
+        raise RstError(Errors.R226.format(paths=", ".join(map(str, paths))))
+    return docs
+
+
+def parse_docs(
+    nlp: Language, docs: Iterable[Doc], *, edus: str = "gold", batch_size: int | None = None
+) -> list[Example]:
+    """Parse the texts of gold Docs.
+
+    nlp (Language): The pipeline.
+    docs (Iterable[Doc]): The gold Docs.
+    edus (str): "gold" keeps the gold tokens and EDUs and leaves segmenters out; "predicted" runs
+        the whole pipeline on the text.
+    batch_size (int | None): Documents to buffer.
+    RETURNS (list[Example]): The parsed Docs with their gold ones.
+    """
+    disable = []
+    if edus == "gold":
+        examples = [make_example(nlp, doc) for doc in docs]
+        disable = [name for name in nlp.pipe_names if makes_edus(nlp, name)]
+    else:
+        examples = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+        for example in examples:
+            copy_language(example.reference, example.predicted)
+    inputs = [example.predicted for example in examples]
+    parsed = nlp.pipe(inputs, batch_size=batch_size, disable=disable)
+    parsed = tqdm(parsed, total=len(inputs), desc="Parsing", unit="doc", disable=None)
+    for example, doc in zip(examples, parsed, strict=True):
+        example.predicted = doc
+    return examples
+
+
+def match_docs(gold: Iterable[Doc], predicted: Path, vocab: Vocab) -> list[Example]:
+    """Find the parsed Doc of each gold Doc, by its text.
+
+    gold (Iterable[Doc]): The gold Docs.
+    predicted (Path): A .spacy file, or a folder of them.
+    vocab (Vocab): The vocabulary.
+    RETURNS (list[Example]): The pairs, in the order of the gold Docs.
+    RAISES (RstError): If a gold Doc has none.
+    """
+    by_text: dict[str, list[Doc]] = defaultdict(list)
+    for doc in Corpus(predicted).read(vocab):
+        by_text[doc.text].append(doc)
+    examples = []
+    for doc in gold:
+        found = by_text[doc.text]
+        if not found:
+            name = str(document_fact(doc, NAME_KEY) or doc.text[:40])
+            raise RstError(Errors.R716.format(document=name))
+        # The same text may stand in a corpus twice, each time with a tree of its own.
+        examples.append(Example(found.pop(0) if len(found) > 1 else found[0], doc))
+    return examples
+
+
+def makes_edus(nlp: Language, name: str) -> bool:
+    """Tell whether a component divides Docs into EDUs. Others may assign `doc.spans`, too, so that
+    a segmenter says it with an attribute: `makes_edus = True`.
+
+    nlp (Language): The pipeline.
+    name (str): The name of the component in it.
+    RETURNS (bool): Whether it does.
+    """
+    return getattr(nlp.get_pipe(name), "makes_edus", False)
+
+
+def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict[str, Any]:
+    """Score parsed documents.
+
+    examples (Sequence[Example]): The documents.
+    baselines (bool): Score the trees of `baselines.BASELINES` over the same EDUs, too, each with
+        the commonest gold label of the documents that are scored together.
+    RETURNS (dict[str, Any]): The number of documents and the scores between 0 and 1: of all
+        documents, per language, per treebank where there are several, and the same for each of the
+        `baselines`.
+    """
+    report = {"documents": len(examples), "scores": _scores(examples)} | _group_scores(examples)
+    if baselines:
+        parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
+        report["baselines"] = {
+            name: _scores(parse(examples)) | _group_scores(examples, parse)
+            for name, parse in parsers.items()
+        }
+    return report
+
+
+def _scores(examples: Sequence[Example]) -> dict[str, Any]:
+    scores = {**score_edus(examples), **score_trees(examples)}
+    flat = {
+        key: value
+        for key, value in scores.items()
+        if key not in PER_LANGUAGE and not key.startswith(LANGUAGE_MEAN_PREFIX)
+    }
+    return {"documents": len(examples), **flat}
+
+
+def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
+    per_language = _scores_by(examples, original_language, parse)
+    per_treebank = _scores_by(examples, lambda doc: document_fact(doc, TREEBANK_KEY), parse)
+    scores = {"per_lang": per_language, "per_treebank": per_treebank}
+    return scores if len(per_treebank) > 1 else {"per_lang": per_language}
+
+
+def _scores_by(
+    examples: Sequence[Example], group_of: Callable[[Doc], str | None], parse: Parse
+) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        if (group := group_of(example.reference)) is not None:
+            groups[group].append(example)
+    return {group: _scores(parse(groups[group])) for group in sorted(groups)}

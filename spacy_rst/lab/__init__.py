@@ -1,0 +1,22 @@
+"""The laboratory: grids of experiments, tables, charts and topics. Charts and topics need the
+libraries of the extra `[analysis]`; everything else does without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import Errors, RstError
+
+
+@contextmanager
+def needed(library: str) -> Iterator[None]:
+    """Say how to install a library where its import fails.
+
+    library (str): The name of the library.
+    RAISES (RstError): If it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise RstError(Errors.R715.format(library=library)) from error

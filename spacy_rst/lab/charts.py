@@ -1,0 +1,338 @@
+"""Charts of scores and corpora with matplotlib.
+
+Every function gives a matplotlib `Figure`; `save_chart` writes it as PNG and SVG. Colours are those
+of Okabe & Ito and cividis, which colour-blind readers can tell apart, and lines and points differ
+in their marks, too. The same numbers make the same files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors, RstError
+from ..scoring.parseval import METRICS
+from ..util import atomic_path
+from . import needed
+from .analysis import BinScores, Confusion, Curve
+from .tables import METHOD_NAMES
+
+with needed("matplotlib"):
+    import matplotlib.style
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import get_font_names
+
+if TYPE_CHECKING:
+    from .topics import TopicMap
+
+# Okabe & Ito (2008), without the yellow that is too pale for lines on white.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
+GREYS = {"gold": "#444444", "predicted": "#bbbbbb"}
+LINE_STYLES = ("-", "--", ":", "-.")
+MARKERS = "os^DvPX*<>hp"
+
+# Tried in this order for characters that matplotlib's own font does not have.
+FONTS = (
+    *("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei"),
+    *("Droid Sans Fallback", "Arial Unicode MS", "Microsoft YaHei", "PingFang SC"),
+)
+MISSING_GLYPH = re.compile(r"Glyph (\d+)")
+STYLE: dict[str, Any] = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 12,
+    "axes.labelsize": 11,
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "spacy_rst",
+}
+# Wider matrices have no room for numbers in their cells.
+MAX_NUMBERED_COLUMNS = 40
+MAX_UPRIGHT_NAME = 4
+KEYWORD_WIDTH = 44
+
+
+def save_chart(figure: Figure, path: str | Path) -> list[Path]:
+    """Write a chart as PNG and as SVG, without dates, so that the same chart is the same file.
+
+    figure (Figure): The chart.
+    path (str | Path): Where to write it; the endings are added.
+    RETURNS (list[Path]): The two files.
+    """
+    base, written = Path(path), []
+    for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        target = base.with_name(f"{base.name}.{kind}")
+        with _style(), _one_warning_for_missing_characters(), atomic_path(target) as temporary:
+            figure.savefig(temporary, format=kind, metadata=metadata)
+        written.append(target)
+    return written
+
+
+def draw_learning_curves(
+    curves: Mapping[str, Curve], *, x_name: str = "Step", score_name: str = "Score (dev)"
+) -> Figure:
+    """Draw how scores grow in training.
+
+    curves (Mapping[str, Sequence[tuple[float, float]]]): For each system its points (step or
+        epoch, score between 0 and 1).
+    x_name (str): What the points are counted in.
+    score_name (str): Which score it is.
+    RETURNS (Figure): The chart. A ring marks the best point of each curve.
+    """
+    curves = {name: sorted(curve) for name, curve in curves.items() if len(curve)}
+    if not curves:
+        raise RstError(Errors.R721.format(reason="no curve has a point"))
+    with _style():
+        figure = Figure(figsize=(7.5, 4.5))
+        axes = figure.subplots()
+        for number, (name, curve) in enumerate(curves.items()):
+            steps, percents = zip(*((step, 100 * score) for step, score in curve), strict=True)
+            _plot(axes, number, name, steps, percents)
+            best = percents.index(max(percents))
+            ring = _cycle(COLORS, number)
+            axes.plot(steps[best], percents[best], "o", markersize=10, mfc="none", mec=ring)
+        axes.set(xlabel=x_name, ylabel=f"{score_name}, %")
+        _legend_beside(axes)
+    return figure
+
+
+def draw_confusion(confusion: Confusion, *, what: str = "Relation") -> Figure:
+    """Draw a confusion matrix: each row shows how often its gold label was predicted as each
+    other one, in percent of the row.
+
+    confusion (Confusion): The counts.
+    what (str): What the labels are.
+    RETURNS (Figure): The chart.
+    """
+    if not confusion.total:
+        raise RstError(Errors.R721.format(reason="the trees have no span in common"))
+    totals = [sum(row) for row in confusion.counts]
+    rows = zip(confusion.counts, totals, strict=True)
+    names = zip(confusion.labels, totals, strict=True)
+    accuracy = 100 * (confusion.accuracy or 0)
+    return _draw_matrix(
+        [[count / total if total else None for count in row] for row, total in rows],
+        row_names=[f"{name} ({total:,})" for name, total in names],
+        column_names=confusion.labels,
+        row_title=f"Gold {what.lower()} (number of spans)",
+        column_title=f"Predicted {what.lower()}",
+        bar_title="% of the gold label",
+        title=f"{what}: {confusion.total:,} spans in both trees, {accuracy:.1f} % agree",
+        decimals=0,
+    )
+
+
+def draw_bins(bins: Sequence[BinScores], *, x_name: str, method: str = "original") -> Figure:
+    """Draw F1 by the length or depth of spans, and below it how many spans there are.
+
+    bins (Sequence[BinScores]): The scores, in order.
+    x_name (str): What the bins are.
+    method (str): "rst" or "original", for the title.
+    RETURNS (Figure): The chart.
+    """
+    if not bins:
+        raise RstError(Errors.R721.format(reason="the trees have no spans"))
+    with _style():
+        figure = Figure(figsize=(max(6.0, 0.6 * len(bins) + 3.5), 5.0))
+        axes, counts = figure.subplots(2, height_ratios=(3, 1), sharex=True)
+        places = range(len(bins))
+        for number, judgement in enumerate(METRICS):
+            scores = [getattr(entry.scores, judgement, math.nan) for entry in bins]
+            _plot(axes, number, judgement.title(), places, [100 * score for score in scores])
+        axes.set(ylim=(0, 103), ylabel=f"F1, % ({METHOD_NAMES[method]})")
+        _legend_beside(axes)
+        for shift, (side, grey) in zip((-0.2, 0.2), GREYS.items(), strict=True):
+            heights = [getattr(entry, side) for entry in bins]
+            shifted = [place + shift for place in places]
+            counts.bar(shifted, heights, width=0.4, color=grey, label=side.title())
+        counts.set(yscale="log", xlabel=x_name, ylabel="Spans")
+        counts.set_ylim(bottom=0.7)
+        counts.set_xticks(list(places), [entry.name for entry in bins])
+        _legend_beside(counts)
+    return figure
+
+
+def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_name: str) -> Figure:
+    """Draw what parsers trained on one language score on others.
+
+    matrix (Mapping): Trained on -> tested on -> score, as `transfer_matrix` gives it.
+    score_name (str): Which score it is.
+    RETURNS (Figure): The chart.
+    """
+    values = [list(row.values()) for row in matrix.values()]
+    if not any(value is not None for row in values for value in row):
+        raise RstError(Errors.R721.format(reason="no score is known"))
+    return _draw_matrix(
+        values,
+        row_names=list(matrix),
+        column_names=list(next(iter(matrix.values()))),
+        row_title="Trained on",
+        column_title="Tested on",
+        bar_title=f"{score_name}, %",
+        title=score_name,
+        decimals=1,
+    )
+
+
+def draw_topics(topic_map: TopicMap, *, n_keywords: int = 8) -> Figure:
+    """Draw documents as points that lie close together where they are alike, in the colour of
+    their treebank and with a mark for the language they were written in. A number stands in the
+    middle of each topic; its keywords stand beside.
+
+    topic_map (TopicMap): The documents and topics.
+    n_keywords (int): How many keywords to print for each topic.
+    RETURNS (Figure): The chart.
+    """
+    with _style():
+        figure = Figure(figsize=(11.0, 6.0))
+        axes, side = figure.subplots(1, 2, width_ratios=(2.1, 1))
+        _scatter_documents(axes, topic_map)
+        badge = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": "black", "alpha": 0.9}
+        bold = {"ha": "center", "va": "center", "fontsize": 12, "fontweight": "bold"}
+        for topic in topic_map.topics:
+            if topic.place is not None:
+                axes.annotate(str(topic.number), topic.place, bbox=badge, zorder=5, **bold)
+        axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
+        axes.set_title(
+            f"{len(topic_map.documents):,} documents, {len(topic_map.topics)} topics (LDA)"
+        )
+        side.axis("off")
+        _list_topics(side, topic_map, n_keywords)
+        handles, labels = axes.get_legend_handles_labels()
+        place = {"loc": "lower left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
+        n_columns = 1 if len(labels) <= 8 else 2
+        side.legend(handles, labels, title="Treebank", alignment="left", ncols=n_columns, **place)
+    return figure
+
+
+def _scatter_documents(axes: Axes, topic_map: TopicMap) -> None:
+    points = defaultdict(list)
+    for document in topic_map.documents:
+        points[document.treebank, document.original_language].append(document.place)
+    treebanks, languages = (sorted(set(names)) for names in zip(*points, strict=True))
+    for treebank, language in sorted(points):
+        xs, ys = zip(*points[treebank, language], strict=True)
+        axes.scatter(
+            xs,
+            ys,
+            s=22,
+            marker=_cycle(MARKERS, languages.index(language)),
+            color=_cycle(COLORS, treebanks.index(treebank)),
+            alpha=0.7,
+            linewidths=0.3,
+            edgecolors="white",
+            label=f"{treebank or language or 'unknown'} ({len(xs)})",
+        )
+
+
+def _list_topics(axes: Axes, topic_map: TopicMap, n_keywords: int) -> None:
+    # Steps are in parts of the panel's height: a topic has a heading and two or three lines.
+    step = min(0.16, 0.72 / len(topic_map.topics))
+    place: dict[str, Any] = {"va": "top", "transform": axes.transAxes}
+    for number, topic in enumerate(topic_map.topics):
+        top = 1.0 - number * step
+        heading = f"Topic {topic.number} ({topic.n_documents} documents)"
+        axes.text(0, top, heading, fontweight="bold", **place)
+        keywords = ", ".join(topic.keywords[:n_keywords])
+        words = textwrap.fill(keywords, KEYWORD_WIDTH, break_on_hyphens=False)
+        axes.text(0, top - 0.04, words, fontsize=9, linespacing=1.3, **place)
+
+
+def _draw_matrix(
+    values: Sequence[Sequence[float | None]],
+    *,
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    row_title: str,
+    column_title: str,
+    bar_title: str,
+    title: str,
+    decimals: int,
+) -> Figure:
+    """Draw shares between 0 and 1 as colours with their percentages in the cells. Whole numbers
+    stand for counts, of which zeros are not written."""
+    percents = [[math.nan if v is None else 100 * v for v in row] for row in values]
+    known = [p for row in percents for p in row if not math.isnan(p)]
+    with _style():
+        width = 0.09 * max(map(len, row_names)) + 0.55 * len(column_names) + 3.0
+        figure = Figure(figsize=(max(7.0, width), 0.42 * len(row_names) + 2.6))
+        axes = figure.subplots()
+        lowest, highest = min(0.0, *known), max(known)
+        image = axes.imshow(percents, "cividis", aspect="auto", vmin=lowest, vmax=highest)
+        is_short = max(map(len, column_names)) <= MAX_UPRIGHT_NAME
+        tilt: dict[str, Any] = {} if is_short else {"rotation": 45, "ha": "right"}
+        axes.set_xticks(range(len(column_names)), column_names, **tilt)
+        axes.set_yticks(range(len(row_names)), row_names)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        if len(column_names) <= MAX_NUMBERED_COLUMNS:
+            _write_numbers(axes, percents, decimals, highest / 2)
+        axes.set(xlabel=column_title, ylabel=row_title)
+        axes.set_title(title, loc="left")
+        bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label=bar_title)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+    return figure
+
+
+def _write_numbers(
+    axes: Axes, percents: Sequence[Sequence[float]], decimals: int, middle: float
+) -> None:
+    for y, row in enumerate(percents):
+        for x, percent in enumerate(row):
+            if not math.isnan(percent) and (decimals or round(percent)):
+                ink = "white" if percent < middle else "black"
+                place = {"ha": "center", "va": "center", "color": ink, "fontsize": 8}
+                axes.text(x, y, f"{percent:.{decimals}f}", **place)  # type: ignore[arg-type]
+
+
+def _plot(
+    axes: Axes, number: int, name: str, xs: Sequence[float], percents: Sequence[float]
+) -> None:
+    looks = {"color": COLORS, "marker": MARKERS, "linestyle": LINE_STYLES}
+    chosen: dict[str, Any] = {key: _cycle(values, number) for key, values in looks.items()}
+    axes.plot(xs, percents, label=name, markersize=4, **chosen)
+    axes.grid(axis="y", alpha=0.3)
+
+
+def _legend_beside(axes: Axes) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+
+
+def _cycle(values: Sequence[str], number: int) -> str:
+    return values[number % len(values)]
+
+
+def _style() -> AbstractContextManager[None]:
+    """Set our style for a while, whatever the user's own settings are."""
+    installed = set(get_font_names())
+    fonts = [name for name in FONTS if name in installed] or ["sans-serif"]
+    return matplotlib.style.context({**STYLE, "font.family": fonts}, after_reset=True)
+
+
+@contextmanager
+def _one_warning_for_missing_characters() -> Iterator[None]:
+    """Give one warning that says what to do, instead of matplotlib's for each character."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    missing = set()
+    for warning in caught:
+        if found := MISSING_GLYPH.match(str(warning.message)):
+            missing.add(chr(int(found[1])))
+        else:
+            place = (warning.filename, warning.lineno)
+            warnings.warn_explicit(warning.message, warning.category, *place)
+    if missing:
+        characters = "".join(sorted(missing)[:20])
+        warnings.warn(Errors.R724.format(characters=characters), stacklevel=4)
