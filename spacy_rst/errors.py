@@ -374,7 +374,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
     R512 = "The folder {path} holds no file that ends with {endings}."
-    R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
+    R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = "This is not JSON that can be read ({error}). Give one object per line."
     R515 = 'This is not a JSON object with a string as its "text". Give one per line.'
     R516 = "The pipeline '{model}' cannot be loaded. {error}"
@@ -399,6 +399,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R523 = "{path} cannot be written ({error})."
     R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
+    R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
 
     # Translation
     R600 = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from spacy.util import load_config, load_model
 from thinc.api import Config
 
 from ..errors import Errors, RstError
+from ..util import replace_folder, restore_folder, temporary_beside
 
 SCORE_DIGITS = 4
 # What `spacy package` puts into packages, too.
@@ -32,13 +33,14 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     RETURNS (Path): The new folder.
     RAISES (RstError): If the target is a folder of something else.
     """
+    target = Path(os.path.realpath(target))
+    restore_folder(target)
     if target.exists() and not (target / "config.cfg").is_file():
         raise RstError(Errors.R551.format(path=target))
     # A vocabulary that is not loaded is that of a blank pipeline.
     nlp = load_model(source, exclude=["vocab"])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-        copy = Path(folder) / target.name
+    copy = temporary_beside(target)
+    try:
         nlp.to_disk(copy)
         config_path, meta_path = copy / "config.cfg", copy / "meta.json"
         without_paths(load_config(config_path)).to_disk(config_path, interpolate=False)
@@ -48,9 +50,9 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
         for name in LICENCE_FILES:
             if (target / name).is_file():
                 shutil.copy(target / name, copy)
-        if target.exists():
-            shutil.rmtree(target)
-        copy.rename(target)
+        replace_folder(copy, target)
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
     return target
 
 

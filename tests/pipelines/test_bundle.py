@@ -19,6 +19,7 @@ from spacy_rst import RstError, load
 from spacy_rst.cli import rst_app
 from spacy_rst.pipelines import DEFAULT_PIPELINE, pipeline_path
 from spacy_rst.pipelines.bundle import bundle_pipeline, short_scores, without_paths
+from spacy_rst.util import _remove_stale
 from tests.processes import run_python
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
 
@@ -95,6 +96,36 @@ def test_a_pipeline_is_replaced_and_other_folders_are_not(trained, tmp_path):
     with pytest.raises(OSError):
         bundle_pipeline(tmp_path / "missing", target, {})
     assert srsly.read_json(target / "meta.json")["version"] == "2.0.0"
+
+
+KILLED_AT_RENAME = """
+import os, sys
+from pathlib import Path
+from spacy_rst.pipelines.bundle import bundle_pipeline
+calls = []
+def rename(path, target, rename=Path.rename):
+    if len(calls) == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+    calls.append(path)
+    return rename(path, target)
+Path.rename = rename
+bundle_pipeline(Path(sys.argv[1]), Path(sys.argv[2]), {"version": "2.0.0"})
+"""
+
+
+@pytest.mark.parametrize("n_renamed", [0, 1])
+def test_a_killed_run_loses_no_pipeline(trained, tmp_path, n_renamed):
+    target = tmp_path / "bundle"
+    bundle_pipeline(trained, target, {"version": "1.0.0"})
+    command = [sys.executable, "-c", KILLED_AT_RENAME, str(trained), str(target), str(n_renamed)]
+    assert subprocess.run(command).returncode == -9
+    with pytest.raises(OSError, match="nowhere"):  # the next run has nothing to put in its place
+        bundle_pipeline(tmp_path / "nowhere", target, {})
+    assert spacy.load(target).meta["version"] == "1.0.0"
+    _remove_stale.cache_clear()  # as in a new process
+    bundle_pipeline(trained, target, {"version": "3.0.0"})
+    assert spacy.load(target).meta["version"] == "3.0.0"
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
 def test_command(trained, tmp_path):
