@@ -25,14 +25,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from spacy_rst.parser.net import (
-    EduBatch,
-    EncodedEdus,
-    GoldTree,
-    ParsedTree,
-    PointerSplitter,
-    RstNet,
-)
+from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
+from spacy_rst.parser.spans import EncodedEdus
+from spacy_rst.parser.splitters import PointerSplitter
 
 # Rough times of comparable parsers for so many EDUs. This script takes them as given: it does not
 # run those parsers, so read the ratio as an order of magnitude.
@@ -46,6 +41,7 @@ def make_net(args: argparse.Namespace, splitter: str, balanced: bool) -> RstNet:
         token_width=args.token_width,
         n_labels=args.labels,
         hidden_width=args.hidden_width,
+        encoder_layers=2,
         classifier_width=args.classifier_width,
         splitter=splitter,
     ).eval()
@@ -223,7 +219,7 @@ def report_exact(args: argparse.Namespace) -> None:
     for n_edus in sorted(args.exact_edus):
         encoded = net.encode(make_batch(args, [n_edus]))
         greedy = best_ms(partial(net.decode, encoded), args.repeats)
-        times[n_edus] = best_ms(partial(net.decode, encoded, exact=True, max_exact=n_edus), 1)
+        times[n_edus] = best_ms(partial(net.decode, encoded, max_exact=n_edus), 1)
         print_row(str(n_edus), greedy, times[n_edus], growth(times, n_edus))
 
 
@@ -238,8 +234,8 @@ def main() -> None:
     parser.add_argument("--train-edus", type=int, nargs="+", default=[10, 50, 200])
     parser.add_argument("--exact-edus", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--token-width", type=int, default=768)
-    parser.add_argument("--hidden-width", type=int, default=384)
-    parser.add_argument("--classifier-width", type=int, default=384)
+    parser.add_argument("--hidden-width", type=int, default=768)
+    parser.add_argument("--classifier-width", type=int, default=768)
     parser.add_argument("--labels", type=int, default=42, help="number of joint labels")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)

@@ -1,16 +1,21 @@
 """How a tree hangs on a Doc: the extensions, and what is stored.
 
 The EDUs are `doc.spans["edus"]`; splits, labels and scores lie as plain lists in `doc.user_data`,
-so that they go wherever spaCy serialises a Doc. Trees are rebuilt from them when asked for. Beside
-them lies where each EDU stood in the text: a tree whose EDUs were exchanged is not given out.
+so that they go wherever spaCy serialises a Doc. The tree is built from them when it is first asked
+for. Beside them lies where each EDU stood in the text: a tree whose EDUs were exchanged is not
+given out.
 """
 
 from __future__ import annotations
 
+import marshal
+import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
+from spacy.attrs import IDX
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 
@@ -19,15 +24,20 @@ from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
 TREE_KEY = "rst_tree"
-# What a treebank's document says about itself in `doc.user_data`.
-NAME_KEY = "name"
-LANGUAGE_KEY = "lang"
-TREEBANK_KEY = "treebank"
-SOURCE_KEY = "source"
-BLANKED_KEY = "blanked"
+# What a treebank's document says about itself in `doc.user_data`; read it with `document_fact`.
+NAME_KEY = "rst_name"
+LANGUAGE_KEY = "rst_lang"
+TREEBANK_KEY = "rst_treebank"
+SOURCE_KEY = "rst_source"
+BLANKED_KEY = "rst_blanked"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
-TRANSLATED_FROM_KEY = "translated_from"
+TRANSLATED_FROM_KEY = "rst_translated_from"
+# DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a
+# value of the type that was stored then is taken for ours.
+FACT_PREFIX = "rst_"
+FACT_TYPES = {BLANKED_KEY: bool, TRANSLATED_FROM_KEY: dict}
 PARAGRAPH_BREAK = "\n\n"
+MARSHAL_VERSION = 2  # the last in which equal values always give equal bytes
 
 
 def get_edus(doc: Doc) -> list[Span]:
@@ -91,23 +101,55 @@ def set_edus(doc: Doc, edus: Sequence[Span]) -> None:
     doc.user_data.pop(TREE_KEY, None)
 
 
+class _Built(NamedTuple):
+    """The tree of a Doc without its Spans, which would keep the Doc alive for ever, and the one
+    with Spans for as long as someone holds it."""
+
+    fingerprint: int
+    tree: RstTree
+    in_use: weakref.ref[RstTree]
+
+
+# Not on the Docs, where it would be serialised with them.
+_BUILT: weakref.WeakKeyDictionary[Doc, _Built] = weakref.WeakKeyDictionary()
+
+
 def get_tree(doc: Doc) -> RstTree | None:
-    """Rebuild the tree of a Doc. Keep the result: each call builds it anew.
+    """Get the tree of a Doc. It is built once, and again when what it is built from has changed.
 
     doc (Doc): The Doc.
     RETURNS (Optional[RstTree]): The tree, None where the Doc was not parsed or its EDUs are no
         longer those of the tree.
     """
     stored = doc.user_data.get(TREE_KEY)
-    if stored is None:
+    if stored is None or EDUS_KEY not in doc.spans:
         return None
+    built, fingerprint = _BUILT.get(doc), _fingerprint(doc, stored)
+    in_use = None
+    if built is not None and built.fingerprint == fingerprint:
+        tree, in_use = built.tree, built.in_use()
+    elif _has_edus(doc, stored["edu_chars"]):
+        labelled = zip(stored["splits"], stored["labels"], strict=True)
+        splits = [(*split, label) for split, label in labelled]
+        tree = RstTree.from_splits(splits, scores=stored["scores"])
+    else:
+        return None
+    if in_use is None:
+        in_use = tree.with_edus(list(doc.spans[EDUS_KEY]))
+        _BUILT[doc] = _Built(fingerprint, tree, weakref.ref(in_use))
+    return in_use
+
+
+def _fingerprint(doc: Doc, stored: dict[str, Any]) -> int:
+    """Sum up what a tree is built from: tokens, EDUs and what is stored can all be edited."""
+    tokens, edus = doc.to_array(IDX).tobytes(), doc.spans[EDUS_KEY].to_bytes()
+    return hash((tokens, edus, marshal.dumps(stored, MARSHAL_VERSION)))
+
+
+def _has_edus(doc: Doc, edu_chars: Sequence[Sequence[int]]) -> bool:
     edus = _edus_in_place(doc)
     # A DocBin gives lists back as tuples.
-    if edus is None or _edu_chars(edus) != [list(place) for place in stored["edu_chars"]]:
-        return None
-    labelled = zip(stored["splits"], stored["labels"], strict=True)
-    splits = [(*split, label) for split, label in labelled]
-    return RstTree.from_splits(splits, edus, stored["scores"])
+    return edus is not None and _edu_chars(edus) == [list(place) for place in edu_chars]
 
 
 def set_tree(doc: Doc, tree: RstTree | None) -> None:
@@ -131,7 +173,7 @@ def set_tree(doc: Doc, tree: RstTree | None) -> None:
     if edus is None:
         raise RstError(Errors.R027)
     if len(edus) != len(tree):
-        raise RstError(Errors.R021.format(n_tree=len(tree), n_doc=len(edus)))
+        raise RstError(Errors.R021.format(n_tree=len(tree), n_edus=len(edus)))
     doc.user_data[TREE_KEY] = {
         "edu_chars": _edu_chars(edus),
         "splits": [list(split[:3]) for split in tree.splits],
@@ -194,12 +236,9 @@ def get_node(span: Span) -> RstNode | None:
     tree = get_tree(span.doc)
     if tree is None:
         return None
-    edus = list(span.doc.spans[EDUS_KEY])
-    last = len(edus) - 1
-    first_edu = bisect_right([edu.start for edu in edus], span.start) - 1
-    end_edu = bisect_left([edu.end for edu in edus], span.end)
-    first_edu = max(first_edu, 0)
-    return tree.covering(first_edu, max(min(end_edu, last), first_edu) + 1)
+    first = max(bisect_right(tree.edus, span.start, key=attrgetter("start")) - 1, 0)
+    last = min(bisect_left(tree.edus, span.end, key=attrgetter("end")), len(tree) - 1)
+    return tree.covering(first, max(first, last) + 1)
 
 
 def doc_from_edus(
@@ -235,12 +274,27 @@ def doc_from_edus(
 
 def register_extensions() -> None:
     """Set the Doc and Span extensions, once."""
-    if not Doc.has_extension("rst_tree"):
-        Doc.set_extension("rst_tree", getter=get_tree, setter=set_tree)
-    if not Doc.has_extension("rst_json"):
-        Doc.set_extension("rst_json", getter=get_json, setter=set_json)
-    if not Span.has_extension("rst_node"):
-        Span.set_extension("rst_node", getter=get_node)
+    extensions: list[tuple[Any, ...]] = [
+        (Doc, "rst_tree", get_tree, set_tree),
+        (Doc, "rst_json", get_json, set_json),
+        (Span, "rst_node", get_node, None),
+    ]
+    for owner, name, getter, setter in extensions:
+        if not owner.has_extension(name):
+            owner.set_extension(name, getter=getter, setter=setter)
+
+
+def document_fact(doc: Doc, key: str) -> Any:
+    """Get what a treebank's document says about itself.
+
+    doc (Doc): The Doc.
+    key (str): `NAME_KEY`, `LANGUAGE_KEY` or another of these.
+    RETURNS (Any): What it says, None where it says nothing.
+    """
+    if key in doc.user_data:
+        return doc.user_data[key]
+    value = doc.user_data.get(key.removeprefix(FACT_PREFIX))
+    return value if isinstance(value, FACT_TYPES.get(key, str)) else None
 
 
 def original_language(doc: Doc) -> str | None:
@@ -249,5 +303,5 @@ def original_language(doc: Doc) -> str | None:
     doc (Doc): The Doc.
     RETURNS (str | None): The code of the language, None where nothing tells it.
     """
-    origin = doc.user_data.get(TRANSLATED_FROM_KEY)
-    return origin["language"] if origin else doc.user_data.get(LANGUAGE_KEY)
+    origin = document_fact(doc, TRANSLATED_FROM_KEY) or {}
+    return origin.get("language") or document_fact(doc, LANGUAGE_KEY)

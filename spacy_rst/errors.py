@@ -72,8 +72,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "doc.spans['edus'] to the Spans of its units."
     )
     R021 = (
-        "The tree has {n_tree} EDUs but doc.spans['edus'] has {n_doc}. Set doc.spans['edus'] to "
-        "the units of the tree first."
+        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
+        "units of the tree first."
     )
     R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
     R023 = (
@@ -134,7 +134,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
         "take the second file away."
     )
-    R130 = "The splits file {path} lacks the columns {missing}. It needs treebank, doc and split."
+    R130 = (
+        "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
+        "names the columns {columns}."
+    )
     R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
     R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
@@ -151,7 +154,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R138 = "The list of treebanks {path} lacks the columns {missing}."
     R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
     R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
     R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
@@ -226,42 +228,20 @@ class Errors(metaclass=_MessagesWithCodes):
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."
     )
     R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
-    R225 = "{path} is not a .spacy file that can be read ({error}). Convert the treebank again."
     R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
     R227 = (
         "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
         "parser. Add 'rst_parser' to it."
     )
-    R250 = "The parser net needs {name} of at least 1, not {size}: set it in the model's config."
+    R250 = "The net needs {name} of at least 1, not {size}: set it in the model's config."
     R251 = (
-        "The parser net's hidden_width must be even, as each direction of the BiGRU gives half of "
-        "it, but it is {width}: set an even number in the model's config."
+        "The net's hidden_width must be even, as each direction of its recurrent layers gives half "
+        "of it, but it is {width}: set an even number in the model's config."
     )
-    R252 = 'There is no splitter {splitter!r} in the parser net: use "pointer" or "span".'
     R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
-    R254 = (
-        "The parser net expected {what}: {expected}, but got {found}. Build the batch with the "
-        "sizes that the net was made with."
-    )
-    R255 = (
-        "EDU {edu} of the batch covers the tokens {start}:{end}, but an EDU needs at least one of "
-        "the batch's {n_tokens} tokens: check the offsets of the EDUs."
-    )
     R256 = (
         "An exact search and exploration need scores that do not depend on earlier splits, which "
         'the pointer does not give: use splitter = "span", or do without them.'
-    )
-    R257 = (
-        "Document {document} of the batch has {n_edus} EDUs, so its gold tree needs {expected} "
-        "splits and labels, but it has {found}: give the tree of this very segmentation."
-    )
-    R258 = (
-        "The gold splits of document {document} of the batch do not form one binary tree in "
-        "depth-first, left-first order: give the splits in the order in which RstTree lists them."
-    )
-    R259 = (
-        "The gold labels must be numbers from 0 to below {n_labels}, but the largest is {largest} "
-        "(or one is negative): initialize the parser with all labels of the corpus."
     )
 
     # Encoders
@@ -315,15 +295,6 @@ class Errors(metaclass=_MessagesWithCodes):
     R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Segmenter
-    R400 = "The segmenter net needs {name} of at least 1, not {size}: set it in the model's config."
-    R401 = (
-        "The segmenter net's hidden_width must be even, as each direction of the BiLSTM gives half "
-        "of it, but it is {width}: set an even number in the model's config."
-    )
-    R402 = (
-        "The segmenter net expected {what} of the shape {expected}, but got {found}. Build the "
-        "batch with the sizes that the net was made with."
-    )
     R403 = (
         "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "
         "least 0 and window to more than twice the margin in the model's config."
@@ -357,8 +328,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "Document {number} has no tree to draw. Run it through a pipeline with 'rst_parser', or "
         "set doc._.rst_tree."
     )
-    R541 = "Port {port} of {host} is taken. Give another port, or 0 for any that is free."
-    R542 = "Cannot listen on port {port} of {host}: {error}"
+    R541 = (
+        "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
+        "free."
+    )
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
@@ -375,10 +348,11 @@ class Errors(metaclass=_MessagesWithCodes):
     R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
 
     # Command line
-    R501 = "{path} is not a DocBin. Give a .spacy file, as `spacy rst convert` writes it."
-    R502 = "Trees cannot be written as '{name}'. Use rs3, dis or json."
+    R501 = (
+        "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
+        "convert` writes it."
+    )
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
-    R511 = "There is no format '{name}'. Use one of {known}."
     R512 = "The folder {path} holds no file that ends with {endings}."
     R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
     R514 = "This is not JSON that can be read ({error}). Give one object per line."
@@ -398,12 +372,13 @@ class Errors(metaclass=_MessagesWithCodes):
         "(with a slash at its end), or use --format jsonl."
     )
     R520 = "There is no document in the inputs, so nothing was parsed. Are the files empty?"
-    R521 = "--resume needs a folder of trees to go on with. Name it with --output."
+    R521 = "--resume needs a folder or a file of JSONL to go on with. Name it with --output."
     R522 = (
         "Trees in {output} would lie among the texts of {input}, and could overwrite them or be "
         "read as texts. Choose another place for --output."
     )
     R523 = "{path} cannot be written ({error})."
+    R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
 
     # Translation
     R600 = (
@@ -422,10 +397,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "must give one for each, in the same order."
     )
     R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
-    R606 = (
-        "{path} is not a table of translations: {error}. Give a TSV file in UTF-8 with the columns "
-        "source, target, text and translation."
-    )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
         "Keep one of them."
@@ -451,7 +422,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R615 = (
         "The language of the document {document} is not known. Name it with --source or "
-        "source, or set doc.user_data['lang']."
+        "source, or set doc.user_data['rst_lang']."
     )
     R616 = "There is no translation engine '{name}'. Use one of: {known}."
     R617 = "The engine '{name}' cannot be made from these options. {error}"

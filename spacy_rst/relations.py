@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from .errors import Errors, RstError
+from .tables import read_table
 
 NUCLEARITIES = ("NS", "SN", "NN")
 
@@ -70,9 +70,8 @@ def relation_table() -> dict[tuple[str, str], str]:
 
     RETURNS (Dict[Tuple[str, str], str]): (treebank or "*", original label) -> class.
     """
-    with RELATIONS_FILE.open(encoding="utf8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {(row["treebank"], row["label"]): row["class"] for row in rows}
+    rows = read_table(RELATIONS_FILE, ("treebank", "label", "class"))
+    return {(row["treebank"], row["label"]): row["class"] for _, row in rows}
 
 
 def normalize_relation(label: str) -> str:

@@ -122,6 +122,16 @@ class RstNode:
         return () if left is None or right is None else (left, right)
 
     @property
+    def nucleus(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The nucleus, the left one of two; None for a leaf."""
+        return next((child for child in self.children if child.role == "N"), None)
+
+    @property
+    def satellite(self) -> RstNode | None:
+        """RETURNS (Optional[RstNode]): The satellite; None for a leaf and between two nuclei."""
+        return next((child for child in self.children if child.role == "S"), None)
+
+    @property
     def parent(self) -> RstNode | None:
         """RETURNS (Optional[RstNode]): The parent, None for the root."""
         return self._tree._node(self._tree._parents[self._index])
@@ -224,18 +234,9 @@ class RstTree:
     """
 
     __slots__ = (
-        "_depths",
-        "_edus",
-        "_ends",
-        "_heads",
-        "_labels",
-        "_lefts",
-        "_parents",
-        "_rights",
-        "_roles",
-        "_scores",
-        "_starts",
-    )
+        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_lefts", "_parents",
+        "_rights", "_roles", "_scores", "_starts",
+    )  # fmt: skip
     _edus: tuple[Edu, ...]
     _starts: tuple[int, ...]
     _ends: tuple[int, ...]
@@ -292,6 +293,20 @@ class RstTree:
         RAISES (RstError): If the splits do not form one binary tree over all EDUs.
         """
         return cls(splits, edus, scores)
+
+    def with_edus(self, edus: Sequence[Edu]) -> RstTree:
+        """Put the same tree over other EDUs, which is much quicker than to build it anew.
+
+        edus (Sequence): As many EDUs as the tree has, as strings or spaCy Spans.
+        RETURNS (RstTree): The tree over these EDUs.
+        """
+        if len(edus) != len(self):
+            raise RstError(Errors.R021.format(n_tree=len(self), n_edus=len(edus)))
+        other = object.__new__(RstTree)
+        for name in RstTree.__slots__[1:]:
+            object.__setattr__(other, name, getattr(self, name))
+        object.__setattr__(other, "_edus", tuple(edus))
+        return other
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(Errors.R008.format(cls="RstTree", name=name))

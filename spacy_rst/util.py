@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import secrets
+import shutil
+import stat
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+
+TEMPORARY = ".spacy_rst-{process}-{random}.tmp"
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Write a file as a whole or not at all: a crash leaves the old file or none.
 
+    A link is followed, and a file that is replaced hands its permissions on. What is no regular
+    file, such as a FIFO or `/dev/stdout`, is written to directly.
+
     path (Union[str, Path]): Where the file shall be.
     YIELDS (Path): Where to write it; it is moved to its place at the end.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    if is_special(path):
+        yield path
+        return
+    temporary = temporary_beside(Path(os.path.realpath(path)))
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        replace_file(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -41,18 +48,63 @@ def write_atomically(path: str | Path, content: str) -> None:
         temporary.write_text(content, encoding="utf8")
 
 
-def return_freed_memory() -> None:
-    """Give memory that is no longer used back to the system.
+def is_special(path: Path) -> bool:
+    """Tell what cannot be replaced by a file: devices, FIFOs, sockets, and the names under which
+    a system gives out open files.
 
-    The C library of Linux keeps much of what was freed, after large arrays up to a few hundred
-    megabytes. Elsewhere nothing is done.
+    path (Path): A path.
+    RETURNS (bool): Whether it is one of these.
     """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
+    if path.absolute().parts[1:2] in (("dev",), ("proc",)):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def replace_file(new: Path, path: Path) -> None:
+    """Move a file to its place. A link there is followed, and the permissions stay the same.
+
+    new (Path): The file, beside the place it goes to.
+    path (Path): Its place.
+    """
+    place = Path(os.path.realpath(path))
+    if place.is_file():
+        new.chmod(stat.S_IMODE(place.stat().st_mode))
+    os.replace(new, place)
+
+
+def temporary_beside(path: Path) -> Path:
+    """Find a name for a file or folder that shall take a place once it is complete. What runs that
+    were killed have left there is removed.
+
+    path (Path): The place.
+    RETURNS (Path): A new path in the same folder, which is made if need be.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_stale(path.parent.resolve())
+    name = TEMPORARY.format(process=os.getpid(), random=secrets.token_hex(4))
+    return path.parent / name
+
+
+@lru_cache(maxsize=1024)
+def _remove_stale(folder: Path) -> None:
+    """Remove temporary files of processes that are no more. Once per folder is enough: listing a
+    large one for each of its files would take long."""
+    for path in folder.glob(TEMPORARY.format(process="*", random="*")):
+        process = path.name.split("-")[1]
+        if process.isdecimal() and not _is_running(int(process)):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # that of another user, or no number of a process
+        return True
+    return True

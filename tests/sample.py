@@ -10,7 +10,14 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_rst.doc import doc_from_edus, set_tree
+from spacy_rst.doc import (
+    LANGUAGE_KEY,
+    NAME_KEY,
+    SOURCE_KEY,
+    TREEBANK_KEY,
+    doc_from_edus,
+    set_tree,
+)
 from spacy_rst.relations import join_label, relation_class, split_label
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.binarize import binarize
@@ -40,12 +47,12 @@ def sample_docs(nlp: Language, languages: Sequence[str] = LANGUAGES) -> list[Doc
             tree = sample_tree(path)
             doc = doc_from_edus(nlp, tree.edus)
             set_tree(doc, RstTree.from_splits(tree.splits))
-            doc.user_data.update(
-                lang=language,
-                treebank=f"sample.{language}",
-                name=path.stem,
-                source=f"{language}/{path.name}",
-            )
+            doc.user_data |= {
+                LANGUAGE_KEY: language,
+                TREEBANK_KEY: f"sample.{language}",
+                NAME_KEY: path.stem,
+                SOURCE_KEY: f"{language}/{path.name}",
+            }
             docs.append(doc)
     return docs
 

@@ -11,7 +11,7 @@ from spacy.training.loop import train
 from spacy.util import load_config, registry
 from thinc.api import Adam
 
-from spacy_rst.trainable import LazyNetShim
+from spacy_rst.shims import LazyNetShim
 from tests.parser.pipelines import own_encoder_pipeline, transformer_pipeline
 from tests.sample import examples_from, sample_docs, write_corpus
 from tests.test_configs import CONFIGS

@@ -58,19 +58,27 @@ def test_second_run_skips_what_is_done(project):
 
 
 def test_some_languages_can_be_trained_alone(project):
-    run(project, "run", "train-languages", ".", "--vars.languages", "de,nl")
-    nlp = spacy.load(project / "training" / "tiny_test" / "model-best")
+    run(project, "run", "train", ".", "--vars.languages", "de,nl", "--vars.run", "de_nl")
+    nlp = spacy.load(project / "training" / "de_nl" / "model-best")
     assert set(nlp.meta["performance"]["rst_per_lang"]) == {"de", "nl"}
 
 
 def test_translated_workflow_parses_all_languages_with_an_english_parser(project):
     run(project, "run", "translated", ".")
-    metrics = project / "metrics" / "translated_tiny.json"
+    metrics = project / "metrics" / "translated_tiny_test.json"
     scores = json.loads(metrics.read_text(encoding="utf8"))["per_lang"]
     assert set(scores) == {"de", "en", "es", "eu", "nl", "pt"}
-    nlp = spacy.load(project / "training" / "translated_tiny" / "model-best")
+    nlp = spacy.load(project / "training" / "translated_tiny_test" / "model-best")
+    assert nlp.lang == "en"
     # Translated documents count for the language they were written in.
     assert set(nlp.meta["performance"]["rst_per_lang"]) == set(scores)
+
+
+def test_english_documents_alone_train_the_parser_of_translations(project):
+    english = ("--vars.translated_corpus", "corpus", "--vars.languages", "en")
+    run(project, "run", "train-translated", ".", *english, "--vars.run", "en")
+    nlp = spacy.load(project / "training" / "translated_en" / "model-best")
+    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"en"}
 
 
 def test_a_grid_of_experiments_is_run(project):

@@ -119,6 +119,15 @@ def test_splits_may_come_in_any_order_and_from_numpy(tree):
     assert json.loads(json.dumps(rebuilt.to_dict())) == tree.to_dict()
 
 
+def test_the_same_tree_over_other_edus(tree):
+    letters = tree.with_edus("abcdef")
+    assert letters == RstTree.from_splits(SPLITS, "abcdef", SCORES)
+    assert letters.root.tree is letters
+    assert tree.edus == tuple(EDUS)
+    with pytest.raises(RstError, match="R021"):
+        tree.with_edus("abc")
+
+
 def test_find(tree):
     assert places(tree.find()) == [(0, 6), (0, 2), (2, 6), (2, 4), (4, 6)]
     assert places(tree.find(relation="contrast")) == [(2, 6)]

@@ -5,31 +5,60 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import typer
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm
-from wasabi import msg
+from typer.core import TyperCommand
 
+from ..display.characters import clean_text
 from ..errors import Errors, RstError
 from ..pipelines import load, pipeline_names
-from ..treebank.convert import blank_pipeline
 
 Item = TypeVar("Item")
 # File systems allow 255 bytes; the number of a repeated name and the ending need some of them.
 MAX_NAME_BYTES = 180
 
 
+class ParseCommand(TyperCommand):
+    """A command for which wrong usage ends with exit code 1: 2 means that some inputs failed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. See click's `Command.parse_args`."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Typer does not give its class for wrong usage a public name.
+            if isinstance(error, typer.BadParameter.__bases__):
+                error.exit_code = 1  # type: ignore[attr-defined]
+            raise
+
+
 @contextmanager
-def clean_errors() -> Iterator[None]:
-    """Show a problem as one message, without a traceback, and end with exit code 1."""
+def clean_errors(place: str = "rst") -> Iterator[None]:
+    """Show a problem as one message, without a traceback, and end with exit code 1.
+
+    place (str): What the message begins with: the command.
+    """
     try:
         yield
+    except BrokenPipeError:  # the reader of the output has seen enough: typer ends quietly
+        raise
     except (RstError, OSError) as error:
-        msg.fail(str(error), exits=1)
+        complain(place, error)
+        raise typer.Exit(1) from error
+
+
+def complain(place: str, problem: BaseException | str) -> None:
+    """Report a problem in one line on standard error, away from the trees.
+
+    place (str): Where it occurred.
+    problem (BaseException | str): What occurred.
+    """
+    message = f"{place}: {str(problem) or type(problem).__name__}"
+    tqdm.write(clean_text(message, "\ufffd"), file=sys.stderr)
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:
@@ -87,18 +116,3 @@ def safe_name(name: str) -> str:
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
     kept = kept.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return kept.lstrip(".") or "document"
-
-
-def read_docbin(path: Path) -> Iterator[Doc]:
-    """Read the Docs of a `.spacy` file.
-
-    path (Path): The file.
-    YIELDS (Doc): Its Docs.
-    """
-    try:
-        docbin = DocBin().from_disk(path)
-    except OSError:
-        raise
-    except Exception as error:  # whatever zlib and msgpack raise on bytes that are no DocBin
-        raise RstError(Errors.R501.format(path=path)) from error
-    yield from docbin.get_docs(blank_pipeline("xx").vocab)

@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..errors import Errors, RstError
 from ..evaluation import match_docs, parse_docs, read_gold
-from ..treebank.convert import blank_pipeline
+from ..languages import blank_pipeline
 from . import rst_app
 from ._options import BatchSize, Code, GpuId, Languages, Treebanks
 from ._util import clean_errors, load_trained

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
+from ..languages import MULTI_LANGUAGE
 from ..treebank.convert import (
-    MULTI_LANGUAGE,
     ConversionOptions,
     ConversionReport,
+    FileFormat,
+    LabelSet,
     convert_files,
     find_files,
 )
 from ..treebank.splits import SplitTable
 from . import rst_app
 from ._util import clean_errors, progress
-
-
-class FileFormat(StrEnum):
-    """The formats that can be read."""
-
-    auto = "auto"
-    rs3 = "rs3"
-    rs4 = "rs4"
-    dis = "dis"
-    disrpt = "disrpt"
-
-
-class LabelSet(StrEnum):
-    """The labels that trees can carry."""
-
-    coarse = "coarse"
-    original = "original"
-
 
 LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the treebank's own")]
 SkipBadOption = Annotated[
@@ -93,12 +77,12 @@ def convert_cli(
     `python -m spacy rst convert pcc/ dev.spacy --lang de --splits splits.tsv --split dev`
     """
     with clean_errors():
-        files = find_files(input_path, file_format.value)
+        files = find_files(input_path, file_format)
         options = ConversionOptions(
-            file_format=file_format.value,
+            file_format=file_format,
             treebank=treebank,
-            lang=lang or language_of(treebank),
-            labels=labels.value,
+            lang=lang or _language_of(treebank),
+            labels=labels,
             skip_bad=skip_bad,
             largest_tree=largest_tree,
             keep_blanked=keep_blanked,
@@ -110,7 +94,10 @@ def convert_cli(
             options,
             None if split is None else split_table(splits, treebank),
         )
-        print_report(report, output_path)
+        print_reports({treebank or input_path.name: report})
+        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
+        msg.text(f"Labels: {counts}")
+        msg.good(f"Wrote {output_path}")
 
 
 def split_table(path: Path | None, treebank: str) -> SplitTable | None:
@@ -126,43 +113,26 @@ def split_table(path: Path | None, treebank: str) -> SplitTable | None:
     return official if treebank in official.treebanks else None
 
 
-def language_of(treebank: str) -> str:
-    """Tell the language from a treebank's name.
-
-    treebank (str): The name, e.g. "en.gum".
-    RETURNS (str): The language's code, "xx" where the name does not begin with one.
-    """
+def _language_of(treebank: str) -> str:
     prefix = treebank.split(".")[0] if "." in treebank else ""
     return prefix if len(prefix) in (2, 3) and prefix.isalpha() else MULTI_LANGUAGE
 
 
-def print_report(report: ConversionReport, output_path: Path) -> None:
-    """Say what a conversion did.
+def print_reports(reports: Mapping[str, ConversionReport]) -> None:
+    """Say what was left out, and what was done.
 
-    report (ConversionReport): The report.
-    output_path (Path): The file that was written.
+    reports (Mapping[str, ConversionReport]): The reports by the names of treebanks.
     """
-    if report.skipped:
-        msg.warn(f"Skipped {len(report.skipped)} documents:")
+    for name, report in reports.items():
         for error in report.skipped:
-            msg.text(f"  {error}")
-    if report.blanked:
-        msg.warn(
-            f"Left out {len(report.blanked)} documents whose words are blanked "
-            f"(--keep-blanked keeps them): {', '.join(report.blanked)}"
-        )
-    rows = [
-        ("Files read", report.files),
-        ("Documents converted", report.documents),
-        ("EDUs", report.edus),
-        ("Units removed (not linked to the tree)", report.removed),
-        ("Documents of other splits", report.other_splits),
-        ("Documents with blanked words", len(report.blanked)),
-        ("Documents skipped", len(report.skipped)),
-        ("Different labels", len(report.labels)),
-    ]
-    msg.table(rows, aligns=("l", "r"))
-    if report.labels:
-        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
-        msg.text(f"Labels: {counts}")
-    msg.good(f"Wrote {output_path}")
+            msg.warn(f"{name}: skipped. {error}")
+        if report.blanked:
+            msg.warn(f"{name}: words are blanked, left out. {', '.join(report.blanked)}")
+    rows = [(name, *report.rows().values()) for name, report in reports.items()]
+    header = ("Treebank", *ConversionReport().rows())
+    msg.table(rows, header=header, divider=True, aligns=("l", *"r" * len(header[1:])))
+    msg.text(
+        "Labels: different ones. Removed: units not linked to the tree. Kept: documents that keep "
+        "the treebank's tokens in spite of --raw-text, as an EDU begins inside of one of ours. "
+        "Other: documents of another split, or of none."
+    )

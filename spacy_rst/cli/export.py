@@ -1,87 +1,59 @@
-"""`python -m spacy rst export`: the trees of a DocBin as rs3, dis or JSON."""
+"""`python -m spacy rst export`: trees from one format to another."""
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.tokens import Doc
 from wasabi import msg
 
-from ..doc import NAME_KEY, get_json, get_tree
-from ..errors import Errors, RstError
-from ..util import write_atomically
 from . import rst_app
-from ._util import FileNames, clean_errors, progress, read_docbin
-
-
-class ExportFormat(StrEnum):
-    """The formats that can be written."""
-
-    rs3 = "rs3"
-    dis = "dis"
-    json = "json"
+from ._formats import TreeFormat
+from ._outputs import choose_output
+from ._texts import Origin
+from ._trees import read_trees
+from ._util import clean_errors, progress
 
 
 @rst_app.command("export")
 def export_cli(
-    input_path: Annotated[Path, typer.Argument(metavar="INPUT.spacy", help="The DocBin to read")],
-    output_path: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files shall go")],
+    input_path: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="A treebank file or a DocBin")
+    ],
+    output_path: Annotated[str, typer.Argument(metavar="OUTPUT", help="Folder or file to write")],
     file_format: Annotated[
-        ExportFormat, typer.Option("--format", help="What to write")
-    ] = ExportFormat.rs3,
+        TreeFormat, typer.Option("--format", "-f", help="What to write")
+    ] = TreeFormat.rs3,
 ) -> None:
-    """Write the tree of each document of a DocBin to a file of its own.
+    """Write trees in another format, each to a file of its own.
 
     **Example**
 
     `python -m spacy rst export parsed.spacy trees/ --format rs3`
     """
-    with clean_errors():
-        n_written, n_without = export_docs(input_path, output_path, file_format.value)
+    with clean_errors("export"):
+        n_written, n_without = export_trees(input_path, output_path, file_format)
         if n_without:
             msg.warn(f"{n_without} documents have no tree and were left out.")
         msg.good(f"Wrote {n_written} {file_format.value} files to {output_path}")
 
 
-def export_docs(input_path: Path, output_path: Path, file_format: str) -> tuple[int, int]:
-    """Write the trees of a DocBin.
+def export_trees(input_path: Path, output_path: str, file_format: TreeFormat) -> tuple[int, int]:
+    """Write the trees of a file in another format.
 
-    input_path (Path): The `.spacy` file.
-    output_path (Path): The folder for the files, named after the documents.
-    file_format (str): "rs3", "dis" or "json".
+    input_path (Path): A treebank file or a DocBin.
+    output_path (str): The folder for the files, named after the documents, or a file.
+    file_format (TreeFormat): What to write.
     RETURNS (Tuple[int, int]): How many were written, and how many had no tree.
     """
-    names = FileNames()
     n_written = n_without = 0
-    for number, doc in enumerate(progress(read_docbin(input_path), f"Writing {file_format}")):
-        content = tree_as(doc, file_format)
-        if content is None:
-            n_without += 1
-            continue
-        name = names.claim(doc.user_data.get(NAME_KEY) or f"document_{number + 1}")
-        write_atomically(output_path / f"{name}.{file_format}", content)
-        n_written += 1
+    output = choose_output(output_path, file_format)
+    with output.open():
+        for name, path, tree in progress(read_trees(input_path), f"Writing {file_format.value}"):
+            if tree is None:
+                n_without += 1
+                continue
+            output.write(Origin(name, str(path), path), tree)
+            n_written += 1
     return n_written, n_without
-
-
-def tree_as(doc: Doc, file_format: str) -> str | None:
-    """Write the tree of a Doc in a format.
-
-    doc (Doc): The Doc.
-    file_format (str): "rs3", "dis" or "json".
-    RETURNS (Optional[str]): The content of the file, None where there is no tree.
-    """
-    tree = get_tree(doc)
-    if tree is None:
-        return None
-    if file_format == "rs3":
-        return tree.to_rs3()
-    if file_format == "dis":
-        return tree.to_dis()
-    if file_format == "json":
-        return json.dumps(get_json(doc), ensure_ascii=False, indent=2) + "\n"
-    raise RstError(Errors.R502.format(name=file_format))

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from wasabi import msg
 
 from ..errors import Errors, RstError
-from ..treebank.convert import ConversionOptions, ConversionReport, convert_files, find_files
+from ..tables import read_table
+from ..treebank.convert import (
+    ConversionOptions,
+    ConversionReport,
+    LabelSet,
+    convert_files,
+    find_files,
+)
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelSet, LabelsOption, RawTextOption, SkipBadOption, split_table
+from .convert import LabelsOption, RawTextOption, SkipBadOption, print_reports, split_table
 
-LIST_COLUMNS = ("treebank", "lang", "path", "splits", "options")
+LIST_COLUMNS = ("treebank", "lang", "path")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTreebank:
-    """A line of the list.
-
-    name (str): The treebank's name.
-    lang (str): The language's code.
-    path (Path): Where its files are.
-    splits (Optional[Path]): A table of its splits, where the official ones do not serve.
-    options (FrozenSet[str]): How to read it: `largest_tree`.
-    """
+class ListedTreebank(NamedTuple):
+    """A line of the list: where the files and the table of splits are, and how to read them."""
 
     name: str
     lang: str
@@ -66,7 +63,7 @@ def prepare_cli(
     `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
     """
     with clean_errors():
-        listed = [bank for bank in read_list(list_path) if fnmatchcase(bank.name, only)]
+        listed = [bank for bank in _read_list(list_path) if fnmatchcase(bank.name, only)]
         there = [bank for bank in listed if bank.path.exists()]
         for bank in listed:
             if bank not in there:
@@ -74,12 +71,12 @@ def prepare_cli(
         if not there:
             fitting = "" if only == "*" else f", or none fits '{only}'"
             raise RstError(Errors.R139.format(path=list_path, only=fitting))
-        reports = {}
+        reports: dict[str, ConversionReport] = {}
         for bank in there:
             options = ConversionOptions(
                 treebank=bank.name,
                 lang=bank.lang,
-                labels=labels.value,
+                labels=labels,
                 skip_bad=skip_bad,
                 largest_tree="largest_tree" in bank.options,
                 raw_text=raw_text,
@@ -94,50 +91,14 @@ def prepare_cli(
         msg.good(f"Wrote {len(reports) * len(SPLIT_NAMES)} files below {output_path}")
 
 
-def read_list(path: Path) -> list[ListedTreebank]:
-    """Read a list of treebanks.
-
-    path (Path): The TSV file.
-    RETURNS (List[ListedTreebank]): Its lines.
-    """
-    with path.open(encoding="utf8", newline="") as file:
-        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = set(LIST_COLUMNS) - set(reader.fieldnames or ())
-        if missing:
-            raise RstError(Errors.R138.format(path=path, missing=", ".join(sorted(missing))))
-        return [
-            ListedTreebank(
-                name=row["treebank"],
-                lang=row["lang"],
-                path=path.parent / row["path"],
-                splits=path.parent / row["splits"] if row["splits"] else None,
-                options=frozenset((row["options"] or "").split()),
-            )
-            for row in reader
-        ]
-
-
-def print_reports(reports: dict[str, ConversionReport]) -> None:
-    """Show what was done with each treebank.
-
-    reports (Dict[str, ConversionReport]): The reports by treebank.
-    """
-    for name, report in reports.items():
-        for error in report.skipped:
-            msg.warn(f"{name}: {error}")
-    header = ("Treebank", "Files", "Documents", "EDUs", "Removed", "Other", "Blanked", "Skipped")
-    rows = [
-        (
-            name,
-            report.files,
-            report.documents,
-            report.edus,
-            report.removed,
-            report.other_splits,
-            len(report.blanked),
-            len(report.skipped),
+def _read_list(path: Path) -> list[ListedTreebank]:
+    return [
+        ListedTreebank(
+            name=row["treebank"],
+            lang=row["lang"],
+            path=path.parent / row["path"],
+            splits=path.parent / row["splits"] if row.get("splits") else None,
+            options=frozenset(row.get("options", "").split()),
         )
-        for name, report in reports.items()
+        for _, row in read_table(path, LIST_COLUMNS)
     ]
-    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrr"))
-    msg.text("Removed: units not linked to the tree. Other: documents of no split named here.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -12,18 +10,16 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..display.html import render_html
-from ..doc import NAME_KEY, get_tree
-from ..errors import RstError
-from ..tree import RstTree
-from ..treebank.binarize import binarize
-from ..treebank.convert import find_files, read_file, with_classes
-from ..util import write_atomically
+from ..treebank.convert import with_classes
 from . import rst_app
-from ._util import clean_errors, read_docbin
+from ._formats import TreeFormat
+from ._outputs import choose_output
+from ._texts import Origin
+from ._trees import read_trees
+from ._util import clean_errors
 
 
-class DrawingStyle(StrEnum):
+class Drawing(StrEnum):
     """The ways in which a tree can be drawn."""
 
     text = "text"
@@ -36,9 +32,11 @@ def show_cli(
     input_path: Annotated[
         Path, typer.Argument(metavar="INPUT", help="A treebank file or a DocBin")
     ],
-    style: Annotated[DrawingStyle, typer.Option(help="How to draw")] = DrawingStyle.text,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write instead of standard output")
+    style: Annotated[
+        Drawing, typer.Option("--format", "-f", "--style", help="How to draw")
+    ] = Drawing.text,
+    output_path: Annotated[
+        str | None, typer.Option("--output", "-o", help="File to write instead of standard output")
     ] = None,
     classes: Annotated[
         bool, typer.Option(help="Show the 18 classes instead of the file's labels")
@@ -46,7 +44,7 @@ def show_cli(
     color: Annotated[
         bool | None, typer.Option(help="Use colours. Default: where the output is a terminal")
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many trees at most, 0 for all")] = 1,
+    limit: Annotated[int, typer.Option(min=0, help="How many trees at most, 0 for all")] = 1,
 ) -> None:
     """Draw the trees of a treebank file (rs3, rs4, dis, DISRPT) or of a DocBin.
 
@@ -54,44 +52,16 @@ def show_cli(
 
     `python -m spacy rst show assets/sample/en/harbour_ferry.rs3`
 
-    `python -m spacy rst show corpus.spacy --style svg --output tree.svg`
+    `python -m spacy rst show corpus.spacy --format svg --output tree.svg`
 
-    `python -m spacy rst show corpus.spacy --style html --limit 20 --output trees.html`
+    `python -m spacy rst show corpus.spacy --format html --limit 20 --output trees.html`
     """
-    with clean_errors():
-        chosen = list(islice(_trees(input_path), limit or None))
-        names = [name for name, _ in chosen]
-        trees = [tree for _, tree in chosen]
-        if classes:
-            trees = [with_classes(tree, source=str(input_path)) for tree in trees]
-        if color is None:
-            color = output is None and sys.stdout.isatty()
-        drawing = _draw(names, trees, style, color)
-        if output is None:
-            typer.echo(drawing)
-        else:
-            write_atomically(output, drawing + "\n")
-            msg.good(f"Wrote {output}")
-
-
-def _draw(names: list[str], trees: list[RstTree], style: DrawingStyle, color: bool) -> str:
-    if style is DrawingStyle.html:
-        return render_html(trees, names=names)
-    if style is DrawingStyle.svg:
-        return "\n\n".join(tree.render("svg") for tree in trees)
-    named = zip(names, trees, strict=True)
-    return "\n\n".join(f"{name}\n{tree.render(color=color)}" for name, tree in named)
-
-
-def _trees(input_path: Path) -> Iterator[tuple[str, RstTree]]:
-    if input_path.suffix == ".spacy":
-        for doc in read_docbin(input_path):
-            tree = get_tree(doc)
-            if tree is not None:
-                yield doc.user_data.get(NAME_KEY, ""), tree
-        return
-    for path in find_files(input_path):
-        for document in read_file(path):
-            if isinstance(document, RstError):
-                raise document
-            yield document.name, binarize(document)
+    with clean_errors("show"):
+        output = choose_output(output_path, TreeFormat(style.value), color=color)
+        with output.open():
+            for name, path, tree in islice(read_trees(input_path), limit or None):
+                if tree is not None and classes:
+                    tree = with_classes(tree, source=str(path))
+                output.write(Origin(name, str(path), path), tree)
+        if output_path is not None:
+            msg.good(f"Wrote {output_path}")

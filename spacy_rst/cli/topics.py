@@ -9,7 +9,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..treebank.convert import blank_pipeline
+from ..languages import blank_pipeline
 from ..treebank.corpus import Corpus
 from . import rst_app
 from ._options import Languages, Treebanks

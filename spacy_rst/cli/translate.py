@@ -11,24 +11,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from catalogue import RegistryError  # type: ignore[import-untyped]
 from spacy.cli._util import import_code
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import load_config, registry
 from thinc.api import ConfigValidationError
 from tqdm import tqdm
 
-from ..doc import NAME_KEY
+from ..doc import NAME_KEY, document_fact
 from ..errors import Errors, RstError
 from ..translator.cache import CachedTranslator
-from ..translator.edus import TranslationCounts, edu_texts, source_language, translate_docs
+from ..translator.edus import TranslationCounts, translate_docs
 from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
-from ..treebank.convert import DOCBIN_ATTRS
-from ..treebank.corpus import SUFFIX
-from ..util import atomic_path
+from ..treebank.docbin import find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
-from ._util import read_docbin
 from .parse import ParseCommand, complain
 
 ENGINES = {
@@ -93,11 +89,11 @@ def translate_cli(
     """
     try:
         import_code(code)
-        files = find_docbins(input_path, output_path)
+        files = _pair_files(input_path, output_path)
         translator = make_engine(engine, engine_config, option or [], table=table, model=model)
         if cache is not None:
             translator = CachedTranslator(translator, cache)
-        tally = translate_files(
+        tally = _translate_files(
             files,
             translator,
             None if source == AUTO else source,
@@ -138,12 +134,12 @@ class Tally:
 
     def __str__(self) -> str:
         counts = self.counts
-        others = {
-            "from the cache": self.from_cache,
-            "kept as their translation was empty": counts.empty,
-            "kept as it was overlong": counts.overlong,
-        }
-        parts = [f"{count} {what}" for what, count in others.items() if count or count == 0]
+        parts = [
+            f"{counts.empty} kept as their translation was empty",
+            f"{counts.overlong} kept as it was overlong",
+        ]
+        if self.from_cache is not None:
+            parts.insert(0, f"{self.from_cache} from the cache")
         text = f"Documents: {counts.documents}, EDUs: {counts.edus} ({', '.join(parts)})"
         more = {
             "documents in the target language already": counts.same_language,
@@ -153,34 +149,22 @@ class Tally:
         return ", ".join([text, *(f"{count} {what}" for what, count in more.items() if count)])
 
 
-def find_docbins(input_path: Path, output_path: Path) -> list[tuple[Path, Path]]:
-    """List the files to translate.
-
-    input_path (Path): A file, or a folder that is searched with all folders below it.
-    output_path (Path): Where the translations go. A folder keeps the layout of the other one.
-    RETURNS (list[tuple[Path, Path]]): Each file with its output.
-    RAISES (RstError): If there is none, or files would be overwritten or translated again.
-    """
-    if not input_path.exists():
-        raise RstError(Errors.R221.format(path=input_path))
+def _pair_files(input_path: Path, output_path: Path) -> list[tuple[Path, Path]]:
+    """List the files to translate, each with its output."""
+    files = find_docbins(input_path)
+    problem = ""
     if not input_path.is_dir():
         if output_path.is_dir():
             output_path = output_path / input_path.name
         if output_path.resolve() == input_path.resolve():
-            raise _clash(input_path, output_path, "it is the same file")
-        return [(input_path, output_path)]
-    if output_path.is_file():
-        raise _clash(input_path, output_path, "it is a file, not a folder")
-    if output_path.resolve().is_relative_to(input_path.resolve()):
-        raise _clash(input_path, output_path, "it lies within, and would be read the next time")
-    files = sorted(input_path.rglob(f"*{SUFFIX}"))
-    if not files:
-        raise RstError(Errors.R222.format(path=input_path))
+            problem = "it is the same file"
+    elif output_path.is_file():
+        problem = "it is a file, not a folder"
+    elif output_path.resolve().is_relative_to(input_path.resolve()):
+        problem = "it lies within, and would be read the next time"
+    if problem:
+        raise RstError(Errors.R620.format(output=output_path, input=input_path, problem=problem))
     return [(file, output_path / file.relative_to(input_path)) for file in files]
-
-
-def _clash(input_path: Path, output_path: Path, problem: str) -> RstError:
-    return RstError(Errors.R620.format(output=output_path, input=input_path, problem=problem))
 
 
 def make_engine(
@@ -209,11 +193,9 @@ def make_engine(
     block |= {} if model is None else {"model": model}
     block |= dict(map(_read_option, options))
     engines = getattr(registry, REGISTRY_NAME)
-    try:
-        engines.get(block.get(key, ""))
-    except RegistryError:
+    if block.get(key, "") not in engines:
         known = ", ".join([*ENGINES, *sorted(engines.get_all())])
-        raise RstError(Errors.R616.format(name=block.get(key, ""), known=known)) from None
+        raise RstError(Errors.R616.format(name=block.get(key, ""), known=known))
     try:
         return registry.resolve({CONFIG_SECTION: block})[CONFIG_SECTION]
     except (ConfigValidationError, TypeError) as error:
@@ -239,26 +221,16 @@ def _read_option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def translate_files(
+def _translate_files(
     files: Sequence[tuple[Path, Path]],
     engine: Translator,
     source: str | None,
     target: str,
     *,
-    batch_size: int = 16,
-    resume: bool = False,
+    batch_size: int,
+    resume: bool,
 ) -> Tally:
-    """Translate DocBins; what fails is reported and left out.
-
-    files (Sequence[tuple[Path, Path]]): Each file with its output.
-    engine (Translator): The engine.
-    source (str | None): The code of their language, None for what each document says.
-    target (str): The code of the language to translate to.
-    batch_size (int): Documents per call of the engine.
-    resume (bool): Skip files whose output exists.
-    RETURNS (Tally): What became of the documents.
-    RAISES (EngineUnavailable): If the engine cannot work at all.
-    """
+    """Translate DocBins; what fails is reported and left out."""
     tally = Tally()
     with tqdm(desc="Translating", unit="doc", disable=not sys.stderr.isatty()) as bar:
         for path, output in files:
@@ -276,18 +248,17 @@ def translate_files(
             failures: dict[str, list[str]] = defaultdict(list)
             for start in range(0, len(docs), batch_size):
                 batch = docs[start : start + batch_size]
-                translated += translate_batch(batch, engine, source, target, tally.counts, failures)
+                translated += _translate_batch(
+                    batch, engine, source, target, tally.counts, failures
+                )
                 bar.update(len(batch))
             tally.failed += _report(path, failures)
             if translated or not docs:
-                with atomic_path(output) as temporary:
-                    DocBin(attrs=list(DOCBIN_ATTRS), store_user_data=True, docs=translated).to_disk(
-                        temporary
-                    )
+                write_docbin(output, new_docbin(translated))
     return tally
 
 
-def translate_batch(
+def _translate_batch(
     docs: Sequence[Doc],
     engine: Translator,
     source: str | None,
@@ -295,45 +266,28 @@ def translate_batch(
     counts: TranslationCounts,
     failures: dict[str, list[str]],
 ) -> list[Doc]:
-    """Translate those Docs that can be translated: together, or one by one if that fails.
-
-    docs (Sequence[Doc]): The Docs.
-    engine (Translator): The engine.
-    source (str | None): The code of their language, None for what each Doc says.
-    target (str): The code of the language to translate to.
-    counts (TranslationCounts): Is added to.
-    failures (dict[str, list[str]]): Gets the names of Docs that failed, by the reason.
-    RETURNS (list[Doc]): The translated Docs.
-    """
-    sound = []
-    for doc in docs:
-        try:
-            source_language(doc, source)
-            edu_texts(doc)
-            sound.append(doc)
-        except RstError as error:
-            failures[str(error)].append(_name(doc))
-    batches = [sound]
-    translated: list[Doc] = []
-    while batches:
-        batch = batches.pop(0)
-        attempt = TranslationCounts()
-        try:
-            translated += translate_docs(batch, engine, source, target, counts=attempt)
-        except EngineUnavailable:
-            raise
-        except RstError as error:
-            if len(batch) > 1:
-                batches = [[doc] for doc in batch]
-            else:
-                failures[str(error)].append(_name(batch[0]))
-        else:
-            counts.add(attempt)
+    """Translate those Docs that can be translated: together, or one by one if that fails. The
+    names of the others go to `failures`, by the reason."""
+    attempt = TranslationCounts()
+    try:
+        translated = translate_docs(docs, engine, source, target, counts=attempt)
+    except EngineUnavailable:
+        raise
+    except RstError as error:
+        if len(docs) == 1:
+            failures[str(error)].append(_name(docs[0]))
+            return []
+        return [
+            translated
+            for doc in docs
+            for translated in _translate_batch([doc], engine, source, target, counts, failures)
+        ]
+    counts.add(attempt)
     return translated
 
 
 def _name(doc: Doc) -> str:
-    return str(doc.user_data.get(NAME_KEY) or doc.text[:40])
+    return str(document_fact(doc, NAME_KEY) or doc.text[:40])
 
 
 def _report(path: Path, failures: dict[str, list[str]]) -> int:

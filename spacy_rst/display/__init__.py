@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import Errors, RstError
+from ..tree import RstTree
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from ..tree import RstTree
+    Drawable: TypeAlias = Doc | RstTree | Iterable[Doc | RstTree]
 
-RENDERERS = {
-    "text": ("spacy_rst.display.text", "render_text"),
-    "svg": ("spacy_rst.display.svg", "render_svg"),
-    "html": ("spacy_rst.display.html", "render_html"),
-}
+RENDERERS = ("text", "svg", "html")
 
 
 def render_tree(tree: RstTree, style: str = "text", **options: Any) -> str:
@@ -31,21 +28,19 @@ def render_tree(tree: RstTree, style: str = "text", **options: Any) -> str:
     RETURNS (str): The drawing.
     RAISES (RstError): For an unknown style, or an option that makes no sense.
     """
-    drawing: str = _renderer(style)(tree, **options)
-    return drawing
+    return _renderer(style)(tree, **options)
 
 
 def _renderer(style: str) -> Callable[..., str]:
     if style not in RENDERERS:
-        known = ", ".join(repr(name) for name in RENDERERS)
-        raise RstError(Errors.R530.format(style=style, known=known))
-    module, function = RENDERERS[style]
-    renderer: Callable[..., str] = getattr(import_module(module), function)
+        raise RstError(Errors.R530.format(style=style, known=", ".join(map(repr, RENDERERS))))
+    module = import_module(f"{__name__}.{style}")
+    renderer: Callable[..., str] = getattr(module, f"render_{style}")
     return renderer
 
 
 def render(
-    docs: Doc | RstTree | Iterable[Doc | RstTree],
+    docs: Drawable,
     style: str = "html",
     jupyter: bool | None = None,
     options: dict[str, Any] | None = None,
@@ -75,7 +70,7 @@ def render(
 
 
 def serve(
-    docs: Doc | RstTree | Iterable[Doc | RstTree],
+    docs: Drawable,
     style: str = "html",
     *,
     host: str = "127.0.0.1",
@@ -97,49 +92,38 @@ def serve(
     serve_drawing(_draw_all(docs, style, options or {}), style, host, port)
 
 
-def _draw_all(
-    docs: Doc | RstTree | Iterable[Doc | RstTree], style: str, options: dict[str, Any]
-) -> str:
+def _draw_all(docs: Drawable, style: str, options: dict[str, Any]) -> str:
     renderer = _renderer(style)
-    named_trees = _named_trees(docs)
-    trees = [tree for _, tree in named_trees]
-    if style != "html":
-        return "\n\n".join(renderer(tree, **options) for tree in trees)
-    names = [name for name, _ in named_trees]
-    return renderer(trees, **{"names": names if any(names) else None, **options})
+    named_trees = list(_named_trees(docs))
+    if not named_trees:
+        raise RstError(Errors.R544.format(kind="in an empty list"))
+    names, trees = zip(*named_trees, strict=True)
+    if style == "html":
+        return renderer(trees, **{"names": names if any(names) else None, **options})
+    return "\n\n".join(renderer(tree, **options) for tree in trees)
 
 
-def _named_trees(docs: Doc | RstTree | Iterable[Doc | RstTree]) -> list[tuple[str, RstTree]]:
+def _named_trees(docs: Drawable) -> Iterator[tuple[str, RstTree]]:
     from spacy.tokens import Doc
 
-    from ..doc import NAME_KEY, get_tree
-    from ..tree import RstTree
+    from ..doc import NAME_KEY, document_fact, get_tree
 
     # Both can be iterated over, which would give tokens or nodes.
     items = [docs] if isinstance(docs, Doc | RstTree) or not isinstance(docs, Iterable) else docs
-    named_trees = []
     for number, item in enumerate(items, start=1):
         if isinstance(item, RstTree):
-            named_trees.append(("", item))
+            yield "", item
             continue
         if not isinstance(item, Doc):
             raise RstError(Errors.R544.format(kind=f"in a value of type {type(item).__name__}"))
         tree = get_tree(item)
         if tree is None:
             raise RstError(Errors.R540.format(number=number))
-        named_trees.append((str(item.user_data.get(NAME_KEY, "")), tree))
-    if not named_trees:
-        raise RstError(Errors.R544.format(kind="in an empty list"))
-    return named_trees
+        yield str(document_fact(item, NAME_KEY) or ""), tree
 
 
 def notebook_markup(drawing: str, style: str) -> str:
-    """Wrap a drawing for the cell of a notebook.
-
-    drawing (str): What `render` gives outside of notebooks.
-    style (str): Its style.
-    RETURNS (str): Markup; a page gets a frame that keeps it apart from the notebook.
-    """
+    """Wrap a drawing for the cell of a notebook; a page gets a frame that keeps it apart."""
     if style == "html":
         look = "width: 100%; height: 36rem; border: 0"
         return (
@@ -151,12 +135,6 @@ def notebook_markup(drawing: str, style: str) -> str:
 
 
 def check_at_least(name: str, value: int, minimum: int) -> None:
-    """Refuse an option that leaves no room to draw in.
-
-    name (str): The name of the option.
-    value (int): What was given.
-    minimum (int): The smallest number that makes sense.
-    RAISES (RstError): If the value is no whole number or too small.
-    """
+    """Refuse an option that leaves no room to draw in."""
     if not isinstance(value, int) or value < minimum:
         raise RstError(Errors.R531.format(name=name, value=value, minimum=minimum))

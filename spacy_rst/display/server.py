@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import ipaddress
 import socket
 import warnings
@@ -49,12 +48,8 @@ class DrawingServer(ThreadingTCPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), _Handler)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise RstError(Errors.R541.format(host=host, port=port)) from error
-            raise RstError(Errors.R542.format(host=host, port=port, error=error)) from error
-        except OverflowError as error:
-            raise RstError(Errors.R542.format(host=host, port=port, error=error)) from error
+        except (OSError, OverflowError) as error:
+            raise RstError(Errors.R541.format(host=host, port=port, error=error)) from error
 
     @property
     def url(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import check_at_least
 from .characters import clean_text
 from .colors import relation_color
-from .layout import (
+from .geometry import (
     ARC_HEIGHT,
     FONT_SIZE,
     LABEL_SIZE,
@@ -66,53 +66,34 @@ def render_svg(
     diagram = lay_out(tree, edu_width, max_edu_chars, align_edus, mirror)
     if title is None:
         title = f"Rhetorical structure of {len(tree)} EDU{'s' if len(tree) > 1 else ''}"
-    return draw_diagram(diagram, title)
+    return _draw_diagram(diagram, _escape(title))
 
 
-def draw_diagram(diagram: Diagram, title: str) -> str:
-    """Write a diagram as SVG.
-
-    diagram (Diagram): Where everything goes.
-    title (str): What the picture is called for those who cannot see it.
-    RETURNS (str): An `<svg>` element.
-    """
-    width, height = diagram.width, diagram.height
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-label="{_escape(title)}" '
-            f'font-family="{FONTS}" font-size="{FONT_SIZE}">',
-            f"<title>{_escape(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
-            f'<g fill="none" stroke="{FAINT}" stroke-dasharray="1 3">',
-            *(_draw_stem(box) for box in diagram.boxes if box.top > box.line_y),
-            "</g>",
-            f'<g fill="{INK}">',
-            *map(_draw_box, diagram.boxes),
-            "</g>",
-            f'<g fill="none" stroke="{INK}" stroke-width="1.3">',
-            *map(_draw_line, diagram.lines),
-            *map(_draw_nucleus_line, diagram.arcs),
-            "</g>",
-            f'<g fill="{FAINT}" font-size="{LABEL_SIZE}" text-anchor="middle">',
-            *(_draw_range(line) for line in diagram.lines if not line.node.is_leaf),
-            *(_draw_raised_number(box) for box in diagram.boxes if box.top > box.line_y),
-            "</g>",
-            f'<g stroke-width="1.3" font-size="{LABEL_SIZE}" text-anchor="middle">',
-            *map(_draw_arc, diagram.arcs),
-            *map(_draw_group, diagram.groups),
-            "</g>",
-            "</svg>",
-        ]
-    )
-
-
-def _draw_stem(box: EduBox) -> str:
-    return f'<path class="stem" d="M{box.x} {box.line_y + RANGE_DEPTH}V{box.top}"/>'
-
-
-def _draw_raised_number(box: EduBox) -> str:
-    return f'<text x="{box.x}" y="{box.line_y + 13}">{box.node.start + 1}</text>'
+def _draw_diagram(diagram: Diagram, title: str) -> str:
+    width, height, boxes, lines, arcs, groups = diagram
+    raised = [box for box in boxes if box.top > box.line_y]
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-label="{title}" '
+        f'font-family="{FONTS}" font-size="{FONT_SIZE}">',
+        f"<title>{title}</title>",
+        f'<rect width="{width}" height="{height}" fill="{PAPER}"/>',
+        f'<g fill="none" stroke="{FAINT}" stroke-dasharray="1 3">',
+        *(f'<path class="stem" d="M{b.x} {b.line_y + RANGE_DEPTH}V{b.top}"/>' for b in raised),
+        f'</g>\n<g fill="{INK}">',
+        *map(_draw_box, boxes),
+        f'</g>\n<g fill="none" stroke="{INK}" stroke-width="1.3">',
+        *(f'<path class="span" d="M{line.left} {line.y}H{line.right}"/>' for line in lines),
+        *(f'<path class="nucleus" d="M{arc.nucleus_x} {arc.top}V{arc.y}"/>' for arc in arcs),
+        f'</g>\n<g fill="{FAINT}" font-size="{LABEL_SIZE}" text-anchor="middle">',
+        *(_draw_range(line) for line in lines if not line.node.is_leaf),
+        *(f'<text x="{b.x}" y="{b.line_y + 13}">{b.node.start + 1}</text>' for b in raised),
+        f'</g>\n<g stroke-width="1.3" font-size="{LABEL_SIZE}" text-anchor="middle">',
+        *map(_draw_arc, arcs),
+        *map(_draw_group, groups),
+        "</g>\n</svg>",
+    ]
+    return "\n".join(parts)
 
 
 def _draw_box(box: EduBox) -> str:
@@ -135,16 +116,8 @@ def _draw_box(box: EduBox) -> str:
     )
 
 
-def _draw_line(line: SpanLine) -> str:
-    return f'<path class="span" d="M{line.left} {line.y}H{line.right}"/>'
-
-
 def _draw_range(line: SpanLine) -> str:
     return f'<text class="range" x="{line.x}" y="{line.y + 13}">{_range(line.node)}</text>'
-
-
-def _draw_nucleus_line(arc: SatelliteArc) -> str:
-    return f'<path class="nucleus" d="M{arc.nucleus_x} {arc.top}V{arc.y}"/>'
 
 
 def _draw_arc(arc: SatelliteArc) -> str:

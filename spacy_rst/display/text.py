@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..tree import RstNode, edu_text
@@ -71,7 +72,7 @@ def render_text(
     check_at_least("max_indent", max_indent, 0)
     max_indent = min(max_indent, (max_width - MIN_CONTENT_CELLS) // GUIDE_CELLS)
     symbols = ASCII if ascii else UNICODE
-    paint = _paint if color else _leave_plain
+    paint = partial(_paint, color=color)
     guides = [""]
     lines = []
     for node in tree.nodes():
@@ -117,9 +118,5 @@ def _draw_leaf(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> st
     return f"{paint(number, DIM)} {text}".rstrip()
 
 
-def _paint(text: str, codes: str) -> str:
-    return f"\x1b[{codes}m{text}\x1b[0m" if text else ""
-
-
-def _leave_plain(text: str, codes: str) -> str:
-    return text
+def _paint(text: str, codes: str, color: bool) -> str:
+    return f"\x1b[{codes}m{text}\x1b[0m" if text and color else text

@@ -20,7 +20,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
-from ..trainable import batch_by_tokens
+from ..windows import batch_by_size
 
 # Tokens that run through the encoder at once when predicting. More would not be faster.
 GROUP_TOKENS = 5_000
@@ -94,8 +94,7 @@ def forward(
     if is_train or not any(map(len, docs)):
         return tok2vec(docs, is_train)
     vectors: list[Floats2d] = []
-    for group in batch_by_tokens(cast(Any, cut_docs(docs, chunk, margin)), GROUP_TOKENS):
-        parts = cast(list[DocPart], group)
+    for parts in batch_by_size(cut_docs(docs, chunk, margin), GROUP_TOKENS):
         outputs = tok2vec.predict(cast(list[Doc], [part.as_input() for part in parts]))
         if not vectors:
             width = outputs[0].shape[1]

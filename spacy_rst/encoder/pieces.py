@@ -24,10 +24,9 @@ from thinc.api import Model, NumpyOps, torch2xp, xp2torch
 from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
-from ..trainable import LONG_DOC_TOKENS, LazyNetShim, batch_by_tokens
-from ..util import return_freed_memory
-from .chunks import DocPart, cut_docs
-from .disk import DiskVectors
+from ..shims import LazyNetShim
+from ..windows import batch_by_size
+from .chunks import cut_docs
 from .word_pieces import PieceRange, TokenPieces, WordPieces
 
 if TYPE_CHECKING:
@@ -419,8 +418,7 @@ def _predict(model: Model, docs: Sequence[Doc]) -> list[Floats2d]:
     vectors = [_empty_vectors(model, len(doc)) for doc in docs]
     parts = cut_docs(docs, min(settings.chunk, GROUP_TOKENS), settings.depth)
     with torch.inference_mode():
-        for group in batch_by_tokens(cast(Any, parts), GROUP_TOKENS):
-            group_parts = cast("list[DocPart]", group)
+        for group_parts in batch_by_size(parts, GROUP_TOKENS):
             ranges = [
                 pieces[part.number].between(part.start, part.end, PIECES_SEEN)
                 for part in group_parts
@@ -433,16 +431,11 @@ def _predict(model: Model, docs: Sequence[Doc]) -> list[Floats2d]:
                 kept = tokens[part.keep_start - part.start : part.keep_end - part.start]
                 array = cast(Floats2d, torch2xp(kept, ops=model.ops))
                 vectors[part.number][part.keep_start : part.keep_end] = array
-    if any(isinstance(stored, DiskVectors) for stored in vectors):
-        return_freed_memory()
     return vectors
 
 
 def _empty_vectors(model: Model, n_tokens: int) -> Floats2d:
     width = _shim(model).settings.width
-    # In memory they would take 1 kB per token.
-    if n_tokens > LONG_DOC_TOKENS and isinstance(model.ops, NumpyOps):
-        return cast(Floats2d, DiskVectors(n_tokens, width))
     return model.ops.alloc2f(n_tokens, width, zeros=False)
 
 

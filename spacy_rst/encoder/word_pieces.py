@@ -10,8 +10,6 @@ from unicodedata import normalize
 
 import numpy as np
 
-from ..util import return_freed_memory
-
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
@@ -95,7 +93,6 @@ class WordPieces:
 
         processor = SentencePieceProcessor()
         processor.LoadFromSerializedProto(self.model)
-        return_freed_memory()
         return processor
 
     def cut(self, text: str, token_starts: np.ndarray) -> TokenPieces:

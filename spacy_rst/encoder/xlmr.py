@@ -38,7 +38,7 @@ from spacy_rst.encoder.windows import (
     token_piece_ranges,
 )
 from spacy_rst.errors import Errors, RstError
-from spacy_rst.trainable import AveragedShim
+from spacy_rst.shims import AveragedShim
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer  # type: ignore[import-untyped]

@@ -17,7 +17,7 @@ from thinc.api import Config
 
 from ..errors import Errors, RstError
 from ..scoring.scorer import LANGUAGE_MEAN_PREFIX, PREFIX, language_mean_key
-from ..treebank.corpus import SUFFIX
+from ..treebank.docbin import SUFFIX
 
 ENGLISH = "en"
 SPLITS = ("train", "dev", "test")

@@ -15,7 +15,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import get_lang_class
 
-from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, original_language
+from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, document_fact, original_language
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
 from . import needed
@@ -167,7 +167,7 @@ def topic_words(doc: Doc) -> Iterator[str]:
     doc (Doc): The Doc.
     YIELDS (str): The words in lower case.
     """
-    stop_words = _stop_words(str(doc.user_data.get(LANGUAGE_KEY) or ""))
+    stop_words = _stop_words(str(document_fact(doc, LANGUAGE_KEY) or ""))
     tokens = [token.text.casefold() for token in doc]
     for word in _with_pairs_of_characters(tokens):
         if word not in stop_words and (_is_unspaced_word(word) or _is_word(word)):
@@ -217,7 +217,7 @@ def _stop_words(language: str) -> frozenset[str]:
 
 def _description(doc: Doc) -> tuple[str, str, str, str]:
     name, treebank, language = (
-        str(doc.user_data.get(key) or "") for key in (NAME_KEY, TREEBANK_KEY, LANGUAGE_KEY)
+        str(document_fact(doc, key) or "") for key in (NAME_KEY, TREEBANK_KEY, LANGUAGE_KEY)
     )
     return name, treebank, language, original_language(doc) or ""
 

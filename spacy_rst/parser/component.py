@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.api import Model
 
 from ..doc import set_edus, set_tree
 from ..errors import Errors, RstError
+from ..pipe import TolerantPipe, default_model_config
 from ..relations import split_label
 from ..scoring.scorer import score_trees
-from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
 from ..tree import RstTree
 from .gold import GoldAnnotation, read_gold
-from .model import PendingParse
+from .model import build_rst_parser
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from .net import GoldTree, ParsedTree
 
-DEFAULT_MODEL_CONFIG = """
-[model]
-@architectures = "spacy_rst.RstParser.v1"
-hidden_width = 384
-encoder_layers = 2
-classifier_width = 384
-splitter = "pointer"
-layer_norm = false
-edu_features = false
-dropout = 0.5
-label_smoothing = 0.0
-exact_search = false
-max_exact_edus = 128
-
-[model.tok2vec]
-@architectures = "spacy-transformers.TransformerListener.v1"
-grad_factor = 1.0
-upstream = "*"
-
-[model.tok2vec.pooling]
-@layers = "reduce_mean.v1"
-"""
-DEFAULT_MODEL = Config().from_str(DEFAULT_MODEL_CONFIG)["model"]
+DEFAULT_MODEL = default_model_config("spacy_rst.RstParser.v1", build_rst_parser)
 
 SCORE_WEIGHTS = {
     "rst_span": 0.2,
@@ -62,7 +38,6 @@ SCORE_WEIGHTS = {
     "rst_original_full": None,
     "rst_per_lang": None,
 }
-SAMPLE_DOCS = 10
 
 
 @Language.factory(
@@ -83,13 +58,10 @@ def make_rst_parser(
     max_batch_tokens: int,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> RstParser:
-    """Make an `rst_parser` component.
+    """Make an `rst_parser` component. See `RstParser` for the arguments.
 
     nlp (Language): The pipeline.
     name (str): The component's name.
-    model (Model[list[Doc], list[ParsedTree]]): A `spacy_rst.RstParser.v1`.
-    max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
-    scorer (Callable | None): The scoring method.
     RETURNS (RstParser): The component.
     """
     return RstParser(nlp.vocab, model, name, max_batch_tokens=max_batch_tokens, scorer=scorer)
@@ -100,6 +72,8 @@ class RstParser(TolerantPipe):
 
     DOCS: docs/rst_parser.md
     """
+
+    partial_losses = ("rst_split", "rst_label")
 
     def __init__(
         self,
@@ -118,12 +92,8 @@ class RstParser(TolerantPipe):
         max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
         scorer (Callable | None): The scoring method.
         """
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.max_batch_tokens = max_batch_tokens
-        self.scorer = scorer
-        self.cfg: dict[str, Any] = {"labels": []}
+        super().__init__(vocab, model, name, max_batch_tokens, scorer)
+        self.cfg["labels"] = []
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -175,8 +145,7 @@ class RstParser(TolerantPipe):
             raise RstError(Errors.R205.format(name=self.name))
         self.cfg["labels"] = known
         self.model.set_dim("nO", len(known), force=True)
-        sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
-        self.model.initialize(X=sample)
+        self.initialize_model(get_examples)
 
     def _check_examples(self, examples: Iterable[Example], labels: list[str] | None) -> set[str]:
         """Refuse examples that would break the training later, and collect their labels."""
@@ -200,11 +169,7 @@ class RstParser(TolerantPipe):
         RETURNS (list[ParsedTree]): A tree per Doc, with labels as numbers.
         RAISES (RstError): If a Doc's EDUs are missing or wrong.
         """
-        shim = self.model.shims[0]
-        if not (isinstance(shim, LazyNetShim) and shim.is_built):
-            raise ValueError(SpacyErrors.E109.format(name=self.name))
-        batches = batch_by_tokens(docs, self.max_batch_tokens)
-        return [tree for batch in batches for tree in self.model.predict(batch)]
+        return list(self.predict_batches(docs))
 
     def set_annotations(self, docs: Iterable[Doc], trees: Sequence[ParsedTree]) -> None:
         """Hang trees on Docs, with the model's probabilities as scores.
@@ -225,86 +190,47 @@ class RstParser(TolerantPipe):
         scores = zip(parsed.split_probs.tolist(), parsed.label_probs.tolist(), strict=True)
         return RstTree.from_splits(splits, scores=list(scores))
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from a batch. The predicted Docs get the gold EDUs, whatever they had before.
+    def learn(self, examples: Sequence[Example]) -> dict[str, float]:
+        """Find the gradients of a batch. The predicted Docs get the gold EDUs, whatever they had
+        before, or a single one where there is no gold tree and nothing to learn.
 
-        examples (Iterable[Example]): The batch. Documents without a gold tree teach nothing.
-        drop (float): The dropout rate of the encoder, and of the parser where its model has no
-            rate of its own.
-        sgd (Optimizer | None): The optimizer.
-        losses (dict[str, float] | None): Record of the losses, to which the total is added under
-            the component's name, and its parts as `rst_split` and `rst_label`.
-        RETURNS (dict[str, float]): The losses.
+        examples (Sequence[Example]): The batch.
+        RETURNS (dict[str, float]): The loss and its parts.
         """
-        losses = {} if losses is None else losses
-        for key in (self.name, "rst_split", "rst_label"):
-            losses.setdefault(key, 0.0)
-        examples = list(examples)
-        validate_examples(examples, "RstParser.update")
-        if not any(len(example.predicted) for example in examples):
-            return losses
-        label_ids = self._label_ids()
-        annotations = [read_gold(example, label_ids) for example in examples]
-        for example, gold in zip(examples, annotations, strict=True):
-            _set_gold_edus(example.predicted, gold)
-        set_dropout_rate(self.model, drop)
-        # All Docs go in at once, also those without a tree: a listener takes whole batches only.
-        pending, backprop = self.model.begin_update([example.predicted for example in examples])
-        split_loss, label_loss = pending.losses(_gold_trees(annotations, label_ids))
+        golds = [read_gold(example, self.cfg["labels"]) for example in examples]
+        docs = [example.predicted for example in examples]
+        for doc, gold in zip(docs, golds, strict=True):
+            set_edus(doc, gold.edus if gold else [doc[:]] if len(doc) else [])
+        find_losses, backprop = self.model.begin_update(docs)
+        split_loss, label_loss = find_losses(self._gold_trees(golds))
         backprop(split_loss + label_loss)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses["rst_split"] += split_loss.item()
-        losses["rst_label"] += label_loss.item()
-        losses[self.name] += split_loss.item() + label_loss.item()
-        return losses
+        parts = {"rst_split": split_loss.item(), "rst_label": label_loss.item()}
+        return {self.name: sum(parts.values()), **parts}
 
-    def get_loss(self, examples: Iterable[Example], scores: PendingParse) -> tuple[Tensor, Tensor]:
+    def get_loss(
+        self, examples: Iterable[Example], scores: Callable[..., tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
         """Compare a batch with its gold trees.
 
         examples (Iterable[Example]): The batch.
-        scores (PendingParse): What the model's `begin_update` returned for the predicted Docs.
+        scores (Callable): What the model's `begin_update` returned for the predicted Docs.
         RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss. The callback of
             `begin_update` takes their sum.
         """
-        label_ids = self._label_ids()
-        annotations = [read_gold(example, label_ids) for example in examples]
-        return scores.losses(_gold_trees(annotations, label_ids))
+        golds = [read_gold(example, self.cfg["labels"]) for example in examples]
+        return scores(self._gold_trees(golds))
 
-    def _label_ids(self) -> dict[str, int]:
-        return {label: number for number, label in enumerate(self.cfg["labels"])}
+    def _gold_trees(self, golds: Sequence[GoldAnnotation | None]) -> list[GoldTree]:
+        import torch
 
+        from .net import GoldTree
 
-def _set_gold_edus(predicted: Doc, gold: GoldAnnotation | None) -> None:
-    """Give a Doc its gold EDUs, or a single one where it has no gold tree and nothing to teach."""
-    if gold is not None:
-        set_edus(predicted, gold.edus)
-    else:
-        set_edus(predicted, [predicted[:]] if len(predicted) else [])
-
-
-def _gold_trees(
-    annotations: Sequence[GoldAnnotation | None], label_ids: dict[str, int]
-) -> list[GoldTree]:
-    import torch
-
-    from .net import GoldTree
-
-    trees = []
-    for gold in annotations:
-        splits = [] if gold is None else gold.splits
-        labels = [] if gold is None else [label_ids[label] for label in gold.labels]
-        trees.append(
+        label_ids = {label: number for number, label in enumerate(self.cfg["labels"])}
+        rows = [([], []) if gold is None else (gold.splits, gold.labels) for gold in golds]
+        return [
             GoldTree(
                 torch.tensor(splits, dtype=torch.long).view(-1, 3),
-                torch.tensor(labels, dtype=torch.long),
+                torch.tensor([label_ids[label] for label in labels], dtype=torch.long),
             )
-        )
-    return trees
+            for splits, labels in rows
+        ]

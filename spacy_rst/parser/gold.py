@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..doc import TREE_KEY, get_edus, get_tree, trimmed_chars
 from ..errors import Errors, RstError
-from ..trainable import check_same_text, document_name
+from ..gold import check_same_text, document_name
 
 
 @dataclass(frozen=True)

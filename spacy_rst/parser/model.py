@@ -2,12 +2,14 @@
 
 Torch's part of the model is built when the labels and the width of the token vectors are known,
 that is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
+What the config says is bound to functions, and not saved with the weights: the config of the loaded
+pipeline decides, so that for instance an exact search can be switched on for a trained parser.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -18,49 +20,23 @@ from thinc.api import Model, torch2xp
 from thinc.types import Floats2d
 
 from ..doc import get_edus
+from ..encoder.vectors import initialize_encoder, join_vectors
 from ..errors import Errors, RstError
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
+from ..shims import LazyNetShim
 from .features import EDU_FEATURES, edu_features
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..encoder.disk import DiskVectors
-    from .net import EduBatch, EncodedEdus, GoldTree, RstNet
-
-
-@dataclass(frozen=True)
-class ParserSettings:
-    """What the config says about the parser. See `build_rst_parser` for the meaning of each value.
-
-    The settings are not saved with the weights: the config of the loaded pipeline decides, so that
-    for instance an exact search can be switched on for a trained parser.
-    """
-
-    hidden_width: int
-    encoder_layers: int
-    classifier_width: int
-    splitter: str
-    layer_norm: bool
-    edu_features: bool
-    dropout: float | None
-    label_smoothing: float
-    exact_search: bool
-    max_exact_edus: int
-    loss_per: str
-    exploration: float
-
-    def __post_init__(self) -> None:
-        if (self.exact_search or self.exploration) and self.splitter != "span":
-            raise RstError(Errors.R256)
+    from .net import EduBatch, RstNet
 
 
 @registry.architectures("spacy_rst.RstParser.v1")
 def build_rst_parser(
     tok2vec: Model[list[Doc], list[Floats2d]],
-    hidden_width: int = 384,
+    hidden_width: int = 768,
     encoder_layers: int = 2,
-    classifier_width: int = 384,
+    classifier_width: int = 768,
     splitter: Literal["pointer", "span"] = "pointer",
     layer_norm: bool = False,
     edu_features: bool = False,
@@ -77,7 +53,8 @@ def build_rst_parser(
 
     tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `transformer`
         or `tok2vec` component, or an encoder of the parser's own.
-    hidden_width (int): Width of the EDU vectors and of the recurrent states. It must be even.
+    hidden_width (int): Width of the EDU vectors and of the recurrent states. It must be even: the
+        paper's hidden size of 384 is that of each direction of the BiGRU.
     encoder_layers (int): Layers of the BiGRU over the EDUs.
     classifier_width (int): Width of the label classifier's latent features.
     splitter (str): "pointer", the paper's recurrent decoder, or "span", which scores each split
@@ -94,135 +71,83 @@ def build_rst_parser(
         so that long and short documents teach at the same rate.
     exploration (float): In training, let the parser also split the documents by itself, and learn
         how to go on from its mistakes, with this weight. For the span splitter only.
-    RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives a `PendingParse`
-        in place of trees, and a callback that takes the loss made from it.
+    RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
+        trees, a function from `GoldTree`s to the split loss and the label loss, and a callback that
+        takes their sum.
     RAISES (RstError): If the settings contradict each other.
     """
-    settings = ParserSettings(
+    if splitter == "pointer" and (exact_search or exploration):
+        raise RstError(Errors.R256)
+    make_net = partial(
+        _make_net,
         hidden_width=hidden_width,
         encoder_layers=encoder_layers,
         classifier_width=classifier_width,
         splitter=splitter,
         layer_norm=layer_norm,
-        edu_features=edu_features,
+        n_features=len(EDU_FEATURES) if edu_features else 0,
+    )
+    forward = partial(
+        _forward,
         dropout=dropout,
-        label_smoothing=label_smoothing,
-        exact_search=exact_search,
-        max_exact_edus=max_exact_edus,
-        loss_per=loss_per,
-        exploration=exploration,
+        use_features=edu_features,
+        loss_options={
+            "label_smoothing": label_smoothing,
+            "per": loss_per,
+            "exploration": exploration,
+        },
+        max_exact=max_exact_edus if exact_search else 0,
     )
     return Model(
         "rst_parser",
         forward,
-        init=init,
+        init=_init,
         dims={"nI": None, "nO": None},
         layers=[tok2vec],
         refs={"tok2vec": tok2vec},
-        shims=[LazyNetShim(make_net, settings)],
+        shims=[LazyNetShim(make_net)],
         # Only if it stands here does thinc's set_dropout_rate change it.
-        attrs={"dropout_rate": 0.0} if dropout is None else {},
+        attrs={"dropout_rate": 0.0},
     )
 
 
-def make_net(settings: ParserSettings, token_width: int, n_labels: int) -> RstNet:
-    """Make a torch net with new weights.
-
-    settings (ParserSettings): What the config says.
-    token_width (int): Width of the token vectors.
-    n_labels (int): Number of labels.
-    RETURNS (RstNet): The net.
-    """
+def _make_net(**options: Any) -> RstNet:
     from .net import RstNet
 
-    return RstNet(
-        token_width=token_width,
-        n_labels=n_labels,
-        hidden_width=settings.hidden_width,
-        encoder_layers=settings.encoder_layers,
-        classifier_width=settings.classifier_width,
-        n_features=len(EDU_FEATURES) if settings.edu_features else 0,
-        dropout=settings.dropout or 0.0,
-        splitter=settings.splitter,
-        layer_norm=settings.layer_norm,
-    )
+    return RstNet(**options)
 
 
-@dataclass
-class PendingParse:
-    """A batch in training: encoded, and waiting for its gold trees.
-
-    encoded (EncodedEdus): The encoded documents.
-    net (RstNet): The net that encoded them.
-    settings (ParserSettings): What the config says about the loss.
-    """
-
-    encoded: EncodedEdus
-    net: RstNet
-    settings: ParserSettings
-
-    def losses(self, gold: Sequence[GoldTree]) -> tuple[Tensor, Tensor]:
-        """Compare the batch with its gold trees.
-
-        gold (Sequence[GoldTree]): The gold tree of each document, over the EDUs of its Doc.
-        RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss, means over the
-            documents or the EDUs. The model's callback takes their sum.
-        """
-        return self.net.loss(
-            self.encoded,
-            gold,
-            label_smoothing=self.settings.label_smoothing,
-            per=self.settings.loss_per,
-            exploration=self.settings.exploration,
-        )
-
-
-def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
-    """Initialize the encoder and build a new net. The dimension "nO" must be set before.
-
-    model (Model): The parser's model.
-    X (Sequence[Doc] | None): Sample Docs for the encoder.
-    Y (Any): Not used.
-    RAISES (RstError): If the encoder listens to a component that is not there.
-    """
+def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
+    """Initialize the encoder and build a new net. The dimension "nO" must be set before."""
     width = initialize_encoder(model, X, model.name)
     model.set_dim("nI", width, force=True)
     _shim(model).build(token_width=width, n_labels=model.get_dim("nO"))
 
 
-def forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
+def _forward(
+    model: Model,
+    docs: Sequence[Doc],
+    is_train: bool,
+    *,
+    dropout: float | None,
+    use_features: bool,
+    loss_options: dict[str, Any],
+    max_exact: int,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
-    """Parse Docs, or encode them for an update.
-
-    model (Model): The parser's model.
-    docs (Sequence[Doc]): The Docs, with EDUs.
-    is_train (bool): Whether gradients will be asked for.
-    RETURNS (tuple): A `ParsedTree` per Doc or, in training, a `PendingParse`; and a callback that
-        takes the loss as a tensor, and passes the gradients on to the encoder.
-    RAISES (RstError): If a Doc's EDUs are missing or wrong.
-    """
+    """Parse Docs; in training, encode them for a loss that is still to be asked for."""
     import torch
 
     docs = list(docs)
-    shim = _shim(model)
-    net, settings = shim.net, shim.settings
+    net: RstNet = _shim(model).net
+    net.train(is_train)
     if not is_train:
-        net.eval()
         vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
         with torch.inference_mode():
-            # Without a name for the joined vectors, they are gone before the decoding begins.
-            encoded = net.encode(
-                make_batch(model, docs, rows_to_read(vectors, model.get_dim("nI"), model))
-            )
-            trees = net.decode(
-                encoded, exact=settings.exact_search, max_exact=settings.max_exact_edus
-            )
-        return trees, lambda loss: docs
-    net.train()
-    net.set_dropout(model.attrs["dropout_rate"] if settings.dropout is None else settings.dropout)
+            encoded = net.encode(_make_batch(model, docs, vectors, use_features))
+            return net.decode(encoded, max_exact), lambda loss: docs
+    net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    batch = make_batch(model, docs, join_vectors(vectors, model.get_dim("nI"), model))
+    batch = _make_batch(model, docs, vectors, use_features)
     tokens = batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
@@ -233,21 +158,17 @@ def forward(
         bounds = accumulate(map(len, docs), initial=0)
         return backprop_tok2vec([d_array[start:end] for start, end in pairwise(bounds)])
 
-    return PendingParse(net.encode(batch), net, settings), backprop
+    return partial(net.loss, net.encode(batch), **loss_options), backprop
 
 
-def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor | DiskVectors) -> EduBatch:
-    """Tell the net where the EDUs of Docs lie.
-
-    model (Model): The parser's model.
-    docs (Sequence[Doc]): The Docs, with EDUs.
-    tokens (Tensor | DiskVectors): The vectors of all their tokens.
-    RETURNS (EduBatch): The batch.
-    """
+def _make_batch(
+    model: Model, docs: Sequence[Doc], vectors: Sequence[Floats2d], use_features: bool
+) -> EduBatch:
     import torch
 
     from .net import EduBatch
 
+    device = _shim(model).device
     doc_edus = [get_edus(doc) for doc in docs]
     offsets = accumulate(map(len, docs), initial=0)
     bounds = [
@@ -255,12 +176,13 @@ def make_batch(model: Model, docs: Sequence[Doc], tokens: Tensor | DiskVectors) 
         for edus, offset in zip(doc_edus, offsets, strict=False)
         for edu in edus
     ]
-    places = torch.tensor(bounds, dtype=torch.long, device=_shim(model).device).view(-1, 2)
+    places = torch.tensor(bounds, dtype=torch.long, device=device).view(-1, 2)
     features = None
-    if _shim(model).settings.edu_features:
+    if use_features:
         rows = [edu_features(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
         rows.append(np.zeros((0, len(EDU_FEATURES)), dtype=np.float32))
-        features = torch.from_numpy(np.concatenate(rows)).to(_shim(model).device)
+        features = torch.from_numpy(np.concatenate(rows)).to(device)
+    tokens = join_vectors(vectors, model.get_dim("nI"), model)
     return EduBatch(tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextvars import ContextVar
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -14,7 +14,6 @@ from spacy.util import load_model, registry
 from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
-from ..util import return_freed_memory
 
 FOLDER = Path(__file__).parent
 DEFAULT_PIPELINE = "xx_rst_sm"
@@ -42,7 +41,7 @@ def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Langua
     """Load a pipeline that comes with the package.
 
     spaCy imports all installed components when a pipeline is made. Here spacy-transformers is left
-    out, as no bundled pipeline needs it and it costs seconds and 150 MB. Before you add a
+    out, as no bundled pipeline needs it and it costs five seconds and 150 MB. Before you add a
     `transformer` to the pipeline, `import spacy_transformers`.
 
     name (str): The pipeline's name.
@@ -53,10 +52,11 @@ def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Langua
     DOCS: docs/models.md
     """
     path = pipeline_path(name)
-    with _without_transformers():
-        nlp = load_model(path, **options)
-    return_freed_memory()
-    return nlp
+    token = _without_transformers.set(True)
+    try:
+        return load_model(path, **options)
+    finally:
+        _without_transformers.reset(token)
 
 
 def pipeline_names() -> list[str]:
@@ -77,11 +77,17 @@ def pipeline_path(name: str = DEFAULT_PIPELINE) -> Path:
     return FOLDER / name
 
 
-class _LightFactories(Registry):
-    """The components of installed packages, without those of spacy-transformers."""
+class _Factories(Registry):
+    """spaCy's list of the components of installed packages.
+
+    Making a pipeline imports all of them, and spaCy has no option to leave some out. This list has
+    one, which each thread sets for itself.
+    """
 
     def get_entry_points(self) -> dict[str, Any]:
         """RETURNS (dict[str, Any]): The functions that make components, by name."""
+        if not _without_transformers.get():
+            return super().get_entry_points()
         return {
             point.name: point.load()
             for point in entry_points(group=self.entry_point_namespace)
@@ -89,12 +95,7 @@ class _LightFactories(Registry):
         }
 
 
-@contextmanager
-def _without_transformers() -> Iterator[None]:
-    """Keep spaCy from importing spacy-transformers within a block."""
-    whole = registry._entry_point_factories
-    registry._entry_point_factories = _LightFactories(whole.namespace, entry_points=True)
-    try:
-        yield
-    finally:
-        registry._entry_point_factories = whole
+_without_transformers = ContextVar("_without_transformers", default=False)
+registry._entry_point_factories = _Factories(
+    registry._entry_point_factories.namespace, entry_points=True
+)

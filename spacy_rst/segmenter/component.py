@@ -4,45 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.api import Model
 from thinc.types import Floats1d
 
 from ..doc import EDUS_KEY, set_edus
 from ..errors import Errors, RstError
+from ..pipe import TolerantPipe, default_model_config
 from ..scoring.segmentation import score_edus
-from ..trainable import LazyNetShim, TolerantPipe, batch_by_tokens
 from .boundaries import edus_from_starts, read_layout
 from .gold import read_gold_starts
+from .model import build_edu_segmenter
 
-DEFAULT_MODEL_CONFIG = """
-[model]
-@architectures = "spacy_rst.EduSegmenter.v1"
-hidden_width = 256
-layers = 1
-token_features = true
-dropout = 0.3
-window = 2000
-margin = 200
-
-[model.tok2vec]
-@architectures = "spacy-transformers.TransformerListener.v1"
-grad_factor = 1.0
-upstream = "*"
-
-[model.tok2vec.pooling]
-@layers = "reduce_mean.v1"
-"""
-DEFAULT_MODEL = Config().from_str(DEFAULT_MODEL_CONFIG)["model"]
+DEFAULT_MODEL = default_model_config("spacy_rst.EduSegmenter.v1", build_edu_segmenter)
 
 SCORE_WEIGHTS = {
     "edu_f": 1.0,
@@ -52,7 +33,6 @@ SCORE_WEIGHTS = {
     "edu_per_lang": None,
 }
 PROBS_KEY = "edu_probs"
-SAMPLE_DOCS = 10
 
 
 @Language.factory(
@@ -135,16 +115,11 @@ class EduSegmenter(TolerantPipe):
         scorer (Callable | None): The scoring method.
         RAISES (RstError): If the threshold is no probability.
         """
-        self.vocab = vocab
-        self.model = model
-        self.name = name
+        super().__init__(vocab, model, name, max_batch_tokens, scorer)
         self._configured_threshold = _checked_threshold(threshold)
         self.use_sentences = use_sentences
         self.overwrite = overwrite
         self.store_probs = store_probs
-        self.max_batch_tokens = max_batch_tokens
-        self.scorer = scorer
-        self.cfg: dict[str, Any] = {}
 
     @property
     def threshold(self) -> float:
@@ -186,8 +161,7 @@ class EduSegmenter(TolerantPipe):
         if n_misaligned:
             message = Errors.R407.format(n_misaligned=n_misaligned, n_edus=n_edus, name=self.name)
             warnings.warn(message, stacklevel=2)
-        sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
-        self.model.initialize(X=sample)
+        self.initialize_model(get_examples)
 
     def predict_probs(self, docs: Iterable[Doc]) -> list[np.ndarray]:
         """Tell how likely an EDU begins at each token, whatever EDUs the Docs have.
@@ -196,14 +170,8 @@ class EduSegmenter(TolerantPipe):
         RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens. At hard boundaries and
             white space, too, they are the model's.
         """
-        shim = self.model.shims[0]
-        if not (isinstance(shim, LazyNetShim) and shim.is_built):
-            raise ValueError(SpacyErrors.E109.format(name=self.name))
-        probs: list[np.ndarray] = []
-        for batch in batch_by_tokens(docs, self.max_batch_tokens):
-            log_odds = [self.model.ops.to_numpy(scores) for scores in self.model.predict(batch)]
-            probs += [_sigmoid(scores) for scores in log_odds]
-        return probs
+        to_numpy = self.model.ops.to_numpy
+        return [_sigmoid(to_numpy(log_odds)) for log_odds in self.predict_batches(docs)]
 
     def predict(self, docs: Iterable[Doc]) -> list[np.ndarray | None]:
         """Find the starts of EDUs without changing the Docs.
@@ -233,39 +201,16 @@ class EduSegmenter(TolerantPipe):
             if self.store_probs:
                 doc.user_data[PROBS_KEY] = doc_probs.tolist()
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from a batch.
+    def learn(self, examples: Sequence[Example]) -> dict[str, float]:
+        """Find the gradients of a batch.
 
-        examples (Iterable[Example]): The batch. Documents without gold EDUs teach nothing.
-        drop (float): The dropout rate of the encoder, and of the segmenter where its model has no
-            rate of its own.
-        sgd (Optimizer | None): The optimizer.
-        losses (dict[str, float] | None): Record of the losses, to which this one is added under
-            the component's name.
-        RETURNS (dict[str, float]): The losses.
+        examples (Sequence[Example]): The batch.
+        RETURNS (dict[str, float]): The loss.
         """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        validate_examples(examples, "EduSegmenter.update")
-        if not any(len(example.predicted) for example in examples):
-            return losses
-        set_dropout_rate(self.model, drop)
-        # All Docs go in at once, also those without EDUs: a listener takes whole batches only.
         scores, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_scores = self.get_loss(examples, scores)
         backprop(d_scores)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
+        return {self.name: loss}
 
     def get_loss(
         self, examples: Iterable[Example], scores: Sequence[Floats1d]
@@ -281,9 +226,7 @@ class EduSegmenter(TolerantPipe):
         examples = list(examples)
         xp = self.model.ops.xp
         golds = [read_gold_starts(example) for example in examples]
-        divisor = len(examples)
-        if cast(LazyNetShim, self.model.shims[0]).settings.loss_per == "edu":
-            divisor = max(1, sum(gold.n_edus for gold in golds if gold is not None))
+        divisor = self.model.attrs["count_units"](golds)
         loss, d_scores = 0.0, []
         for example, gold, log_odds in zip(examples, golds, scores, strict=True):
             if gold is None:

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..doc import EDUS_KEY, edu_places, get_edus
 from ..errors import Errors, RstError
-from ..trainable import check_same_text, document_name
+from ..gold import check_same_text, document_name
 
 
 @dataclass(frozen=True)

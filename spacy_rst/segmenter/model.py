@@ -1,13 +1,14 @@
 """The segmenter as a thinc model: from Docs to the log odds of an EDU's start at each token.
 
 Torch's part of the model, in `net.py`, is built when the width of the token vectors is known, that
-is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
+is on initialization or when weights are loaded. Nothing here imports `net.py` before that. What the
+config says is bound to functions, and not saved with the weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -17,9 +18,13 @@ from spacy.util import registry
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import Floats1d, Floats2d
 
-from ..trainable import LazyNetShim, initialize_encoder, join_vectors, rows_to_read
+from ..encoder.vectors import initialize_encoder, join_vectors
+from ..shims import LazyNetShim
+from ..windows import check_window
 from .boundaries import read_layout
-from .features import TOKEN_FEATURES, token_features
+from .features import TOKEN_FEATURES
+from .features import token_features as describe_tokens
+from .gold import GoldStarts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,18 +32,14 @@ if TYPE_CHECKING:
     from .net import EduNet
 
 
-@dataclass(frozen=True)
-class SegmenterSettings:
-    """What the config says about the segmenter. See `build_edu_segmenter` for the meanings."""
+def _count_edus(golds: Sequence[GoldStarts | None]) -> int:
+    return max(1, sum(gold.n_edus for gold in golds if gold is not None))
 
-    hidden_width: int
-    layers: int
-    token_features: bool
-    dropout: float | None
-    window: int
-    margin: int
-    loss_per: str
-    training_window: int
+
+COUNT_UNITS: dict[str, Callable[[Sequence[GoldStarts | None]], int]] = {
+    "document": len,
+    "edu": _count_edus,
+}
 
 
 @registry.architectures("spacy_rst.EduSegmenter.v1")
@@ -72,98 +73,80 @@ def build_edu_segmenter(
         by side, which is several times faster. 0 reads every Doc as a whole.
     RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
         of a start.
+    RAISES (RstError): If the margins leave nothing of a window.
     """
-    settings = SegmenterSettings(
+    check_window(window, margin)
+    make_net = partial(
+        _make_net,
         hidden_width=hidden_width,
         layers=layers,
-        token_features=token_features,
+        n_features=len(TOKEN_FEATURES) if token_features else 0,
+    )
+    forward = partial(
+        _forward,
         dropout=dropout,
-        window=window,
-        margin=margin,
-        loss_per=loss_per,
+        use_features=token_features,
+        windows={"window": window, "margin": margin},
         training_window=training_window,
     )
     return Model(
         "edu_segmenter",
         forward,
-        init=init,
+        init=_init,
         dims={"nI": None, "nO": 1},
         layers=[tok2vec],
         refs={"tok2vec": tok2vec},
-        shims=[LazyNetShim(make_net, settings)],
-        # Only if it stands here does thinc's set_dropout_rate change it.
-        attrs={"dropout_rate": 0.0} if dropout is None else {},
+        shims=[LazyNetShim(make_net)],
+        attrs={
+            # Only if it stands here does thinc's set_dropout_rate change it.
+            "dropout_rate": 0.0,
+            # A function is not saved, so that here, too, the config of a loaded pipeline decides.
+            "count_units": COUNT_UNITS[loss_per],
+        },
     )
 
 
-def make_net(settings: SegmenterSettings, token_width: int) -> EduNet:
-    """Make the torch net.
+def _make_net(**options: Any) -> EduNet:
+    from .net import EduNet
 
-    settings (SegmenterSettings): What the config says.
-    token_width (int): Width of the token vectors.
-    RETURNS (EduNet): The net, with new weights.
-    """
-    from .net import EduNet, check_window
-
-    check_window(settings.window, settings.margin)
-    return EduNet(
-        token_width=token_width,
-        hidden_width=settings.hidden_width,
-        layers=settings.layers,
-        n_features=len(TOKEN_FEATURES) if settings.token_features else 0,
-        dropout=settings.dropout or 0.0,
-    )
+    return EduNet(**options)
 
 
-def init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
-    """Initialize the encoder and build a new net.
-
-    model (Model): The segmenter's model.
-    X (Sequence[Doc] | None): Sample Docs for the encoder.
-    Y (Any): Not used.
-    RAISES (RstError): If the encoder listens to a component that is not there.
-    """
+def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
     width = initialize_encoder(model, X, "edu_segmenter")
     model.set_dim("nI", width, force=True)
     _shim(model).build(token_width=width)
 
 
-def forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
+def _forward(
+    model: Model,
+    docs: Sequence[Doc],
+    is_train: bool,
+    *,
+    dropout: float | None,
+    use_features: bool,
+    windows: dict[str, int],
+    training_window: int,
 ) -> tuple[list[Floats1d], Callable[[Sequence[Floats1d]], list[Doc]]]:
-    """Score the tokens of Docs.
-
-    model (Model): The segmenter's model.
-    docs (Sequence[Doc]): The Docs.
-    is_train (bool): Whether gradients will be asked for.
-    RETURNS (tuple): The log odds of a start for each token of each Doc; and a callback that takes
-        their gradients, and passes those of the token vectors on to the encoder.
-    """
     docs = list(docs)
     lengths = [len(doc) for doc in docs]
-    shim = _shim(model)
-    settings: SegmenterSettings = shim.settings
-    net: EduNet = shim.net
+    net: EduNet = _shim(model).net
+    net.train(is_train)
     tok2vec, width = model.get_ref("tok2vec"), model.get_dim("nI")
+    features = _features(model, docs) if use_features else None
     if not is_train:
-        net.eval()
         vectors = tok2vec.predict(docs) if any(lengths) else []
-        scores = net.predict(
-            rows_to_read(vectors, width, model),
-            lengths,
-            _features(model, docs),
-            window=settings.window,
-            margin=settings.margin,
-        )
+        tokens = join_vectors(vectors, width, model)
+        scores = net.predict(tokens, lengths, features, **windows)
         return _split(model, scores, lengths), lambda d_scores: docs
-    net.train()
-    net.set_dropout(cast(float, model.attrs.get("dropout_rate", settings.dropout)))
+    net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = tok2vec(docs, is_train=True)
     tokens = join_vectors(vectors, width, model).requires_grad_()
-    scores = net(tokens, cut_lengths(lengths, settings.training_window), _features(model, docs))
+    scores = net(tokens, cut_lengths(lengths, training_window), features)
 
     def backprop(d_scores: Sequence[Floats1d]) -> list[Doc]:
-        scores.backward(xp2torch(model.ops.xp.concatenate(d_scores), device=shim.device))
+        gradient = model.ops.xp.concatenate(d_scores)
+        scores.backward(xp2torch(gradient, device=_shim(model).device))
         return backprop_tok2vec(_split(model, cast("Tensor", tokens.grad), lengths))
 
     return _split(model, scores.detach(), lengths), backprop
@@ -181,15 +164,12 @@ def cut_lengths(lengths: Sequence[int], window: int) -> list[int]:
     return [min(window, length - start) for length in lengths for start in range(0, length, window)]
 
 
-def _features(model: Model, docs: Sequence[Doc]) -> Tensor | None:
+def _features(model: Model, docs: Sequence[Doc]) -> Tensor:
     import torch
 
-    shim = _shim(model)
-    if not shim.settings.token_features:
-        return None
-    rows = [token_features(doc, read_layout(doc)) for doc in docs]
+    rows = [describe_tokens(doc, read_layout(doc)) for doc in docs]
     rows.append(np.zeros((0, len(TOKEN_FEATURES)), dtype=np.float32))
-    return torch.from_numpy(np.concatenate(rows)).to(shim.device)
+    return torch.from_numpy(np.concatenate(rows)).to(_shim(model).device)
 
 
 def _split(model: Model, rows: Tensor, lengths: Sequence[int]) -> list[Any]:

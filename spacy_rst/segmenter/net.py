@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from ..encoder.disk import DiskVectors
-from ..errors import Errors, RstError
-from ..util import return_freed_memory
+from ..recurrent import RecurrentNet, run_packed
+from ..windows import batch_by_size, cut_windows
 
 # Log odds of about one start in eight tokens, as in treebanks: a new net need not learn this first.
 START_BIAS = -2.0
@@ -20,39 +16,7 @@ START_BIAS = -2.0
 BATCH_TOKENS = 4_000
 
 
-class Window(NamedTuple):
-    """A part of a document with context around it; token numbers count through the batch.
-
-    start, end (int): The tokens that are read.
-    keep_start, keep_end (int): Those whose scores are kept.
-    """
-
-    start: int
-    end: int
-    keep_start: int
-    keep_end: int
-
-
-def make_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Window]:
-    """Cut long documents into overlapping windows. A document that fits into one stays whole.
-
-    lengths (Sequence[int]): The number of tokens of each document.
-    window (int): The most tokens of a window.
-    margin (int): Tokens of context at each side of what is kept, but for a document's ends.
-    YIELDS (Window): The windows. What they keep covers each token once, in order.
-    """
-    for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
-        kept, document_end = offset, offset + length
-        while kept < document_end:
-            # The last window is moved back rather than cut short: it only gets more context.
-            start = max(offset, min(kept - margin, document_end - window))
-            end = min(start + window, document_end)
-            keep_end = end if end == document_end else end - margin
-            yield Window(start, end, kept, keep_end)
-            kept = keep_end
-
-
-class EduNet(nn.Module):
+class EduNet(RecurrentNet):
     """Scores tokens as starts of EDUs.
 
     Dropout acts on the token vectors (not on the features), between the layers of the BiLSTM, and
@@ -62,7 +26,6 @@ class EduNet(nn.Module):
     hidden_width (int): Width of the BiLSTM's output, half of it from each direction. Even.
     layers (int): Layers of the BiLSTM.
     n_features (int): Number of further features per token.
-    dropout (float): Dropout rate, see `set_dropout`.
     RAISES (RstError): For sizes that make no network.
     """
 
@@ -70,20 +33,12 @@ class EduNet(nn.Module):
         self,
         *,
         token_width: int,
-        hidden_width: int = 256,
-        layers: int = 1,
+        hidden_width: int,
+        layers: int,
         n_features: int = 0,
-        dropout: float = 0.3,
     ) -> None:
         super().__init__()
-        sizes = {"token_width": token_width, "hidden_width": hidden_width, "layers": layers}
-        for name, size in sizes.items():
-            if size < 1:
-                raise RstError(Errors.R400.format(name=name, size=size))
-        if hidden_width % 2:
-            raise RstError(Errors.R401.format(width=hidden_width))
-        self.token_width = token_width
-        self.n_features = n_features
+        self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
         self.encoder = nn.LSTM(
             token_width + n_features,
@@ -94,19 +49,6 @@ class EduNet(nn.Module):
         )
         self.score = nn.Linear(hidden_width, 1)
         nn.init.constant_(self.score.bias, START_BIAS)
-        self.set_dropout(dropout)
-
-    def set_dropout(self, rate: float) -> None:
-        """Change the dropout rate everywhere.
-
-        rate (float): From 0 (none) to less than 1.
-        RAISES (RstError): For another rate.
-        """
-        if not 0 <= rate < 1:
-            raise RstError(Errors.R253.format(rate=rate))
-        self.dropout.p = rate
-        # Between the layers the LSTM drops by itself. With a single layer there is no between.
-        self.encoder.dropout = rate if self.encoder.num_layers > 1 else 0.0
 
     def forward(
         self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None = None
@@ -118,14 +60,13 @@ class EduNet(nn.Module):
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
-        self._check_sizes(tokens, lengths, features)
         inputs = self._inputs(tokens, features)
         return self._score(inputs.split([length for length in lengths if length]))
 
     @torch.inference_mode()
     def predict(
         self,
-        tokens: Tensor | DiskVectors,
+        tokens: Tensor,
         lengths: Sequence[int],
         features: Tensor | None = None,
         *,
@@ -134,50 +75,24 @@ class EduNet(nn.Module):
     ) -> Tensor:
         """Score the tokens of documents of any length, in bounded memory. Call `eval()` before.
 
-        tokens (Tensor | DiskVectors): Float (total_tokens, token_width), all documents one after
-            the other.
+        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
         lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
         window (int): Longer documents are read in windows of so many tokens.
         margin (int): Context at each side of a window of which the scores are not kept.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
-        RAISES (RstError): If the margins leave nothing of a window.
         """
-        check_window(window, margin)
-        self._check_sizes(tokens, lengths, features)
+        inputs = self._inputs(tokens, features)
+        windows = cut_windows(lengths, window, margin)
         kept = [self.score.bias.new_zeros(0)]
-        for batch in _batch_windows(make_windows(lengths, window, margin), BATCH_TOKENS):
-            places = [slice(part.start, part.end) for part in batch]
-            scores = self._score(
-                [
-                    self._inputs(
-                        torch.as_tensor(tokens[place]),
-                        None if features is None else features[place],
-                    )
-                    for place in places
-                ]
-            )
+        for batch in batch_by_size(windows, BATCH_TOKENS, lambda part: part.end - part.start):
+            scores = self._score([inputs[part.start : part.end] for part in batch])
             parts = scores.split([part.end - part.start for part in batch])
             kept += [
                 row[part.keep_start - part.start : part.keep_end - part.start]
                 for row, part in zip(parts, batch, strict=True)
             ]
         return torch.cat(kept)
-
-    def _check_sizes(
-        self, tokens: Tensor | DiskVectors, lengths: Sequence[int], features: Tensor | None
-    ) -> None:
-        expected = (sum(lengths), self.token_width)
-        if tuple(tokens.shape) != expected:
-            raise RstError(
-                Errors.R402.format(
-                    what="token vectors", expected=expected, found=tuple(tokens.shape)
-                )
-            )
-        found = None if features is None else tuple(features.shape)
-        wanted = (len(tokens), self.n_features) if self.n_features else None
-        if found != wanted:
-            raise RstError(Errors.R402.format(what="features", expected=wanted, found=found))
 
     def _inputs(self, tokens: Tensor, features: Tensor | None) -> Tensor:
         dropped = self.dropout(tokens)
@@ -187,31 +102,5 @@ class EduNet(nn.Module):
         """The scores of some sequences, one after the other; none may be empty."""
         if not sequences:
             return self.score.bias.new_zeros(0)
-        states, _ = self.encoder(pack_sequence(list(sequences), enforce_sorted=False))
-        return self.score(self.dropout(torch.cat(unpack_sequence(states)))).squeeze(1)
-
-
-def check_window(window: int, margin: int) -> None:
-    """Refuse windows of which nothing would be kept.
-
-    window (int): The tokens of a window.
-    margin (int): The tokens at each side that are not kept.
-    RAISES (RstError): If they do not go together.
-    """
-    if margin < 0 or window <= 2 * margin:
-        raise RstError(Errors.R403.format(window=window, margin=margin))
-
-
-def _batch_windows(windows: Iterator[Window], max_tokens: int) -> Iterator[list[Window]]:
-    batch: list[Window] = []
-    n_tokens = 0
-    for window in windows:
-        length = window.end - window.start
-        if batch and n_tokens + length > max_tokens:
-            yield batch
-            return_freed_memory()
-            batch, n_tokens = [], 0
-        batch.append(window)
-        n_tokens += length
-    if batch:
-        yield batch
+        states, _ = run_packed(self.encoder, sequences)
+        return self.score(self.dropout(torch.cat(states))).squeeze(1)

@@ -24,14 +24,15 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
 from ..errors import Errors, RstError
-from .languages import normal_code
-from .protocol import EngineUnavailable
+from ..languages import normal_code
+from .protocol import EngineUnavailable, check_positive, digest_of
 from .registry import translators
 
 DEFAULT_DATA = "/usr/share/apertium"
@@ -48,56 +49,33 @@ SECONDS_TO_STOP = 5.0
 
 
 @translators("spacy_rst.ApertiumTranslator.v1")
-def make_apertium_translator(
-    program: str = "apertium",
-    data: Path | None = None,
-    chains: bool = True,
-    marks: bool = False,
-    timeout: float = 60.0,
-    batch_size: int = 500,
-) -> ApertiumTranslator:
-    """Make an engine that translates with Apertium.
+@dataclass(eq=False)
+class ApertiumTranslator:
+    """Translates with Apertium.
 
     program (str): The `apertium` program: a path, or a name that is found on the PATH.
-    data (Path | None): The folder with Apertium's data, where it is not the usual one.
+    data (str | Path | None): The folder with Apertium's data, where it is not the usual one.
     chains (bool): Go through other languages where there is no direct way.
     marks (bool): Keep the marks that Apertium sets on words it does not know (*), cannot translate
         (@) or cannot inflect (#).
     timeout (float): Seconds without a sign of life after which the program counts as dead.
     batch_size (int): How many segments are sent at a time.
-    RETURNS (ApertiumTranslator): The engine.
     """
-    return ApertiumTranslator(
-        program, data=data, chains=chains, marks=marks, timeout=timeout, batch_size=batch_size
-    )
-
-
-class ApertiumTranslator:
-    """Translates with Apertium. See `make_apertium_translator` for the arguments."""
 
     name = "apertium"
 
-    def __init__(
-        self,
-        program: str = "apertium",
-        *,
-        data: str | Path | None = None,
-        chains: bool = True,
-        marks: bool = False,
-        timeout: float = 60.0,
-        batch_size: int = 500,
-    ) -> None:
-        for option, value in (("timeout", timeout), ("batch_size", batch_size)):
-            if value <= 0:
-                raise RstError(Errors.R612.format(name=option, value=value))
-        self.program = program
-        self.data = None if data is None else Path(data)
-        self.chains = chains
-        self.marks = marks
-        self.timeout = timeout
-        self.batch_size = batch_size
-        self._processes: dict[tuple[str, bool], ApertiumProcess] = {}
-        self._versions: dict[tuple[str, ...], str] = {}
+    program: str = "apertium"
+    _: KW_ONLY
+    data: str | Path | None = None
+    chains: bool = True
+    marks: bool = False
+    timeout: float = 60.0
+    batch_size: int = 500
+    _processes: dict[tuple[str, bool], ApertiumProcess] = field(default_factory=dict, init=False)
+    _versions: dict[tuple[str, ...], str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        check_positive(timeout=self.timeout, batch_size=self.batch_size)
 
     @property
     def version(self) -> str:
@@ -216,16 +194,15 @@ class ApertiumTranslator:
 
     def _digest_of(self, mode: str) -> bytes:
         """Digest a mode with the files that it names."""
-        folder = self.data or Path(os.environ.get("APERTIUM_DATADIR", DEFAULT_DATA))
-        file = folder / "modes" / f"{mode}.mode"
+        folder = self.data or os.environ.get("APERTIUM_DATADIR", DEFAULT_DATA)
+        file = Path(folder) / "modes" / f"{mode}.mode"
         digest = hashlib.sha256(mode.encode())
         if file.is_file():
             content = file.read_bytes()
             digest.update(content)
             for name in MODE_FILE.findall(content.decode(errors="replace")):
                 if Path(name).is_file():
-                    with Path(name).open("rb") as data:
-                        digest.update(hashlib.file_digest(data, "sha256").digest())
+                    digest.update(digest_of(Path(name)))
         return digest.digest()
 
     def close(self) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, RstError
-from .protocol import Translator, engine_version, translate_checked
+from .protocol import check_positive, engine_version, translate_checked
 from .registry import translators
 
 # "RSTt": tells our files from other programs' databases.
@@ -38,36 +39,29 @@ WHERE engine = ? AND version = ? AND source = ? AND target = ? AND text = ?
 INSERT = "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?, ?, ?)"
 
 
-# The type is Any as a protocol's would be checked by reading the version, which may be costly.
 @translators("spacy_rst.CachedTranslator.v1")
-def make_cached_translator(engine: Any, path: Path, batch_size: int = 256) -> CachedTranslator:
-    """Make an engine that asks another one only for what it has not translated before.
+@dataclass(eq=False)
+class CachedTranslator:
+    """Asks another engine only for what it has not translated before.
 
     engine (Translator): The other engine.
     path (Path): The file for translations; it is made if it does not exist.
     batch_size (int): How many segments the other engine gets at a time. A batch that is finished is
         kept, whatever happens to the next.
-    RETURNS (CachedTranslator): The engine.
-    """
-    return CachedTranslator(engine, path, batch_size=batch_size)
-
-
-class CachedTranslator:
-    """Asks another engine only for what it has not translated before. See `make_cached_translator`
-    for the arguments.
-
     n_cached (int): Segments so far that the other engine was not asked for.
     n_translated (int): Segments so far that it translated.
     """
 
-    def __init__(self, engine: Translator, path: str | Path, *, batch_size: int = 256) -> None:
-        if batch_size < 1:
-            raise RstError(Errors.R612.format(name="batch_size", value=batch_size))
-        self.engine = engine
-        self.path = Path(path)
-        self.batch_size = batch_size
-        self.n_cached = 0
-        self.n_translated = 0
+    engine: Any  # a protocol would be checked by reading the version, which may be costly
+    path: Path
+    _: KW_ONLY
+    batch_size: int = 256
+    n_cached: int = field(default=0, init=False)
+    n_translated: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        check_positive(batch_size=self.batch_size)
+        self.path = Path(self.path)  # it may be a string
 
     @property
     def name(self) -> str:

@@ -53,7 +53,8 @@ def make_translated_rst_parser(
 
     nlp (Language): The pipeline.
     name (str): The component's name.
-    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`.
+    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`. It can
+        be set later, like the parser.
     parser (str | None): The pipeline that parses the translations: a package's name or a folder.
         It is loaded when it is first needed, and saved with the component.
     source (str | None): The language of all Docs. By default the one that a Doc names in its user
@@ -82,16 +83,7 @@ class TranslatedRstParser(Pipe):
         target: str = "en",
         scorer: Callable[..., dict[str, Any]] | None = score_trees,
     ) -> None:
-        """Make the component.
-
-        engine (Translator | None): Translates the EDUs. It can be set later.
-        parser (Language | str | Path | None): The pipeline that parses the translations, or the
-            package or folder to load it from. It can be set later.
-        name (str): The component's name.
-        source (str | None): The language of all Docs. By default each Doc's own.
-        target (str): The language to translate into.
-        scorer (Callable | None): The scoring method.
-        """
+        """Make the component. See `make_translated_rst_parser` for the arguments."""
         self.engine = engine
         self.name = name
         self.source = source
@@ -212,12 +204,7 @@ class TranslatedRstParser(Pipe):
         return srsly.msgpack_dumps(content)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
-        """Load the parser.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        RETURNS (TranslatedRstParser): The component itself.
-        """
+        """Load the parser from what `to_bytes` gave."""
         content = srsly.msgpack_loads(bytes_data)
         if content and PARSER_FOLDER not in exclude:
             config = Config().from_bytes(content["config"])
@@ -225,22 +212,13 @@ class TranslatedRstParser(Pipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the parser, so that the component does not need its files any more.
-
-        path (str | Path): The component's folder.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        """
+        """Save the parser in the component's folder, like `to_bytes`."""
         if self._parser is not None and PARSER_FOLDER not in exclude:
             Path(path).mkdir(parents=True, exist_ok=True)
             self.parser.to_disk(Path(path) / PARSER_FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
-        """Load the parser.
-
-        path (str | Path): The component's folder.
-        exclude (Iterable[str]): Names of parts to leave out: "parser".
-        RETURNS (TranslatedRstParser): The component itself.
-        """
+        """Load the parser from the component's folder."""
         folder = Path(path) / PARSER_FOLDER
         if folder.exists() and PARSER_FOLDER not in exclude:
             self.parser = load_model_from_path(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -18,16 +18,16 @@ from ..doc import (
     TRANSLATED_FROM_KEY,
     TREEBANK_KEY,
     doc_from_edus,
+    document_fact,
     get_edus,
     get_tree,
     set_tree,
     trimmed_chars,
 )
 from ..errors import Errors, RstError
+from ..languages import MULTI_LANGUAGE, base_code, blank_pipeline, normal_code
 from ..orthography import BLANK_LINE
 from ..tree import RstTree
-from ..treebank.convert import MULTI_LANGUAGE, blank_pipeline
-from .languages import base_code, normal_code
 from .protocol import Translator, engine_version, translate_checked
 
 KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY)
@@ -53,13 +53,10 @@ class TranslationCounts:
     overlong: int = 0
 
     def add(self, other: TranslationCounts) -> None:
-        """Add other counts to these.
-
-        other (TranslationCounts): The other counts.
-        """
-        for name in fields(self):
-            total = getattr(self, name.name) + getattr(other, name.name)
-            setattr(self, name.name, total)
+        """Add other counts to these."""
+        for count in fields(self):
+            total = getattr(self, count.name) + getattr(other, count.name)
+            setattr(self, count.name, total)
 
 
 def translate_docs(
@@ -78,7 +75,7 @@ def translate_docs(
     docs (Sequence[Doc]): The Docs with their EDUs. They are not changed.
     engine (Translator): The engine.
     source (str | None): The code of their language. None for what each Doc says: its
-        `user_data["lang"]`, or else the language of its vocabulary.
+        `user_data["rst_lang"]`, or else the language of its vocabulary.
     target (str): The code of the language to translate to.
     nlp (Language | None): The pipeline whose tokenizer and vocabulary the new Docs get; by default
         spaCy's blank one for the target language.
@@ -86,94 +83,74 @@ def translate_docs(
     max_ratio (float): A translation that is longer than this times the length of its text,
     max_extra (int): and this many characters, is a failure of the engine: the text is kept.
     RETURNS (list[Doc]): New Docs with the same EDUs and trees in the target language. Their
-        `user_data["translated_from"]` has language, engine, version, and the texts of the EDUs. A
-        Doc that is in the target language is copied.
+        `user_data["rst_translated_from"]` has language, engine, version and the texts of the EDUs.
+        A Doc that is in the target language is copied.
     RAISES (RstError): If the engine fails, or a Doc has no EDUs or no language.
     """
     counts = TranslationCounts() if counts is None else counts
-    nlp = target_pipeline(target) if nlp is None else nlp
-    languages = [source_language(doc, source) for doc in docs]
-    texts = [edu_texts(doc) for doc in docs]
+    nlp = _target_pipeline(target) if nlp is None else nlp
     by_language: dict[str, list[int]] = defaultdict(list)
-    for number, language in enumerate(languages):
-        by_language[language].append(number)
+    for number, doc in enumerate(docs):
+        by_language[_source_language(doc, source)].append(number)
+    texts = [_edu_texts(doc) for doc in docs]
     results: dict[int, Doc] = {}
     for language, numbers in by_language.items():
+        segments = [text for number in numbers for text in texts[number]]
         counts.documents += len(numbers)
-        counts.edus += sum(len(texts[number]) for number in numbers)
+        counts.edus += len(segments)
         if normal_code(language) == normal_code(target):
             counts.same_language += len(numbers)
-            results.update((number, docs[number].copy()) for number in numbers)
+            results |= {number: docs[number].copy() for number in numbers}
             continue
-        segments = [text for number in numbers for text in texts[number]]
-        translations = iter(translate_checked(engine, segments, language, target))
-        version = engine_version(engine, language, target) if segments else ""
+        translated = translate_checked(engine, segments, language, target)
+        usable = (
+            _usable(text, translation, max_ratio * len(text) + max_extra, counts)
+            for text, translation in zip(segments, translated, strict=True)
+        )
+        origin = {
+            "language": language,
+            "engine": engine.name,
+            "version": engine_version(engine, language, target) if segments else "",
+        }
         for number in numbers:
-            edus = [
-                _usable(text, next(translations), max_ratio * len(text) + max_extra, counts)
-                for text in texts[number]
-            ]
+            edus = list(islice(usable, len(texts[number])))
             results[number] = _with_edus(docs[number], nlp, edus)
             results[number].user_data |= {
                 LANGUAGE_KEY: target,
-                TRANSLATED_FROM_KEY: {
-                    "language": language,
-                    "engine": engine.name,
-                    "version": version,
-                    "texts": texts[number],
-                },
+                TRANSLATED_FROM_KEY: {**origin, "texts": texts[number]},
             }
     return [results[number] for number in range(len(docs))]
 
 
-def source_language(doc: Doc, source: str | None = None) -> str:
-    """Tell the language of a Doc.
-
-    doc (Doc): The Doc.
-    source (str | None): What the user said.
-    RETURNS (str): The code of the language.
-    RAISES (RstError): If nothing tells it.
-    """
-    for code in (source, doc.user_data.get(LANGUAGE_KEY), doc.lang_):
+def _source_language(doc: Doc, source: str | None) -> str:
+    for code in (source, document_fact(doc, LANGUAGE_KEY), doc.lang_):
         if code and code != MULTI_LANGUAGE:
             return str(code)
-    raise RstError(Errors.R615.format(document=repr(doc.user_data.get(NAME_KEY, doc.text[:40]))))
+    name = document_fact(doc, NAME_KEY) or doc.text[:40]
+    raise RstError(Errors.R615.format(document=repr(name)))
 
 
-def edu_texts(doc: Doc) -> list[str]:
-    """Get the texts of the EDUs, as they are sent to an engine.
-
-    doc (Doc): The Doc.
-    RETURNS (list[str]): The texts, with single spaces for any white space.
-    RAISES (RstError): If the EDUs do not fit the text.
-    """
+def _edu_texts(doc: Doc) -> list[str]:
+    """Get the texts of the EDUs as they are sent to an engine: with single spaces."""
     texts = [" ".join(edu.text.split()) for edu in get_edus(doc)]
     if "" in texts:
         raise RstError(Errors.R026.format(number=texts.index("") + 1))
     return texts
 
 
-def target_pipeline(target: str) -> Language:
-    """Get the tokenizer for translations.
-
-    target (str): The code of a language.
-    RETURNS (Language): spaCy's blank pipeline for it, or for many languages where spaCy has none.
-    """
+def _target_pipeline(target: str) -> Language:
+    """Get the tokenizer for translations, one for many languages where spaCy has none."""
     try:
         return blank_pipeline(base_code(target))
     except RstError:
-        return blank_pipeline(MULTI_LANGUAGE)
+        return blank_pipeline()
 
 
 def _usable(text: str, translation: str, limit: float, counts: TranslationCounts) -> str:
     translation = " ".join(translation.split())
-    if not translation:
-        counts.empty += 1
-        return text
-    if len(translation) > limit:
-        counts.overlong += 1
-        return text
-    return translation
+    counts.empty += not translation
+    counts.overlong += len(translation) > limit
+    return translation if 0 < len(translation) <= limit else text
 
 
 def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
@@ -188,7 +165,8 @@ def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
     tree = get_tree(doc)
     if tree is not None:
         set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
-    translated.user_data |= {key: doc.user_data[key] for key in KEPT_KEYS if key in doc.user_data}
+    facts = ((key, document_fact(doc, key)) for key in KEPT_KEYS)
+    translated.user_data |= {key: fact for key, fact in facts if fact is not None}
     return translated
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from ..errors import Errors, RstError
@@ -81,3 +83,20 @@ def engine_version(engine: Translator, source: str, target: str) -> str:
     """
     pair_version = getattr(engine, "pair_version", None)
     return engine.version if pair_version is None else pair_version(source, target)
+
+
+def check_positive(**options: float) -> None:
+    """Refuse options that are 0 or less.
+
+    options (float): The options by their names.
+    RAISES (RstError): For the first that is not above 0.
+    """
+    for name, value in options.items():
+        if not value > 0:
+            raise RstError(Errors.R612.format(name=name, value=value))
+
+
+def digest_of(file: Path) -> bytes:
+    """RETURNS (bytes): A digest of what a file holds."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()

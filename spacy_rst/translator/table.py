@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import Errors, RstError
-from .languages import normal_code
+from ..languages import normal_code
+from ..tables import read_table
 from .registry import translators
 
 COLUMNS = ("source", "target", "text", "translation")
@@ -17,31 +18,27 @@ MISSING_CHOICES = ("error", "keep")
 
 
 @translators("spacy_rst.TableTranslator.v1")
-def make_table_translator(path: Path, missing: str = "error") -> TableTranslator:
-    """Make an engine that looks segments up in a table.
+@dataclass(eq=False)
+class TableTranslator:
+    """Looks segments up in a table. White space counts as a single space, in the table and in
+    segments.
 
-    path (Path): A TSV file with the columns source, target, text and translation.
+    path (str | Path): A TSV file with the columns source, target, text and translation.
     missing (str): What happens to a segment that is not in the table: "error", or "keep" to give
         it back as it is.
-    RETURNS (TableTranslator): The engine.
-    """
-    return TableTranslator(path, missing=missing)
-
-
-class TableTranslator:
-    """Looks segments up in a table. See `make_table_translator` for the arguments.
-
-    White space counts as a single space, in the table and in segments.
     """
 
     name = "table"
 
-    def __init__(self, path: str | Path, *, missing: str = "error") -> None:
-        if missing not in MISSING_CHOICES:
-            raise RstError(Errors.R609.format(value=missing, known=" or ".join(MISSING_CHOICES)))
-        self.path = Path(path)
-        self.missing = missing
-        self._translations = _read_table(self.path)
+    path: str | Path
+    _: KW_ONLY
+    missing: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.missing not in MISSING_CHOICES:
+            known = " or ".join(MISSING_CHOICES)
+            raise RstError(Errors.R609.format(value=self.missing, known=known))
+        self._translations = _read_table(Path(self.path))
 
     @cached_property
     def version(self) -> str:
@@ -70,25 +67,8 @@ class TableTranslator:
 
 def _read_table(path: Path) -> dict[tuple[str, str, str], str]:
     translations: dict[tuple[str, str, str], str] = {}
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RstError(Errors.R606.format(path=path, error=error)) from error
-    # Not splitlines(): a text may hold one of the other characters that end lines.
-    rows = csv.reader(content.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE)
-    header = next(rows, [])
-    places = [header.index(name) if name in header else -1 for name in COLUMNS]
-    if -1 in places:
-        missing = ", ".join(name for name in COLUMNS if name not in header)
-        problem = f"it has no column {missing} in its first line"
-        raise RstError(Errors.R606.format(path=path, error=problem))
-    for number, row in enumerate(rows, start=2):
-        if not row:
-            continue
-        if len(row) != len(header):
-            problem = f"line {number} has {len(row)} columns instead of {len(header)}"
-            raise RstError(Errors.R606.format(path=path, error=problem))
-        source, target, text, translation = (row[place] for place in places)
+    for number, row in read_table(path, COLUMNS):
+        source, target, text, translation = (row[column] for column in COLUMNS)
         key = normal_code(source), normal_code(target), _with_spaces(text)
         translation = _with_spaces(translation)
         if translations.setdefault(key, translation) != translation:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import Errors, RstError
-from .languages import base_code, normal_code
-from .protocol import EngineUnavailable
+from ..languages import base_code, normal_code
+from .protocol import EngineUnavailable, check_positive, digest_of
 from .registry import translators
 
 # Models name the single languages; these are the largest of their groups.
@@ -22,46 +23,6 @@ IN_GROUP = {
 MODEL_FILES = ("*.json", "*.model", "*.spm", "*.safetensors", "*.bin", "*.txt")
 # The end of the text, and what names the languages.
 SPECIAL_PIECES = 4
-
-
-@translators("spacy_rst.TransformersTranslator.v1")
-def make_transformers_translator(
-    model: str | None = None,
-    models: dict[str, str] | None = None,
-    revision: str | None = None,
-    languages: dict[str, str] | None = None,
-    device: str = "auto",
-    batch_tokens: int = 4096,
-    num_beams: int = 4,
-    max_length: int = 512,
-) -> TransformersTranslator:
-    """Make an engine that translates with sequence-to-sequence models, such as Marian (OPUS-MT),
-    M2M100, NLLB or mBART-50.
-
-    model (str | None): A multilingual model for all pairs: its name or folder.
-    models (dict[str, str] | None): Instead, a model for each pair:
-        `{"es-en": "Helsinki-NLP/opus-mt-es-en"}`.
-    revision (str | None): The revision of the models to load, where they come by name.
-    languages (dict[str, str] | None): How the model calls languages whose codes it does not know:
-        `{"fa": "pes_Arab"}`.
-    device (str): Where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
-    batch_tokens (int): How many word pieces are in a batch at most, with its padding. Translations
-        do not depend on it.
-    num_beams (int): How many translations are pursued at a time.
-    max_length (int): How many word pieces a text and its translation have at most. Longer texts are
-        translated in parts.
-    RETURNS (TransformersTranslator): The engine. It loads a model when it is first asked.
-    """
-    return TransformersTranslator(
-        model,
-        models=models,
-        revision=revision,
-        languages=languages,
-        device=device,
-        batch_tokens=batch_tokens,
-        num_beams=num_beams,
-        max_length=max_length,
-    )
 
 
 class LoadedModel(NamedTuple):
@@ -77,45 +38,54 @@ class LoadedModel(NamedTuple):
     length: int
 
 
+@translators("spacy_rst.TransformersTranslator.v1")
+@dataclass(eq=False)
 class TransformersTranslator:
-    """Translates with sequence-to-sequence models. See `make_transformers_translator` for the
-    arguments."""
+    """Translates with sequence-to-sequence models, such as Marian (OPUS-MT), M2M100, NLLB or
+    mBART-50. A model is loaded when it is first needed.
+
+    model (str | None): A multilingual model for all pairs: its name or folder.
+    models (dict[str, str] | None): Instead, a model for each pair:
+        `{"es-en": "Helsinki-NLP/opus-mt-es-en"}`.
+    revision (str | None): The revision of the models to load, where they come by name.
+    languages (dict[str, str] | None): How the model calls languages whose codes it does not know:
+        `{"fa": "pes_Arab"}`.
+    device (str): Where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
+    batch_tokens (int): How many word pieces are in a batch at most, with its padding. Translations
+        do not depend on it.
+    num_beams (int): How many translations are pursued at a time.
+    max_length (int): How many word pieces a text and its translation have at most. Longer texts are
+        translated in parts.
+    """
 
     name = "transformers"
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        models: Mapping[str, str] | None = None,
-        revision: str | None = None,
-        languages: Mapping[str, str] | None = None,
-        device: str = "auto",
-        batch_tokens: int = 4096,
-        num_beams: int = 4,
-        max_length: int = 512,
-    ) -> None:
-        if (model is None) == (not models):
+    model: str | None = None
+    _: KW_ONLY
+    models: dict[str, str] | None = None
+    revision: str | None = None
+    languages: dict[str, str] | None = None
+    device: str = "auto"
+    batch_tokens: int = 4096
+    num_beams: int = 4
+    max_length: int = 512
+    _loaded: dict[str, LoadedModel] = field(default_factory=dict, init=False)
+    _digests: dict[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if (self.model is None) == (not self.models):
             raise RstError(Errors.R614)
-        numbers = {"batch_tokens": batch_tokens, "num_beams": num_beams, "max_length": max_length}
-        for option, value in numbers.items():
-            if value < 1:
-                raise RstError(Errors.R612.format(name=option, value=value))
-        self.model = model
-        self.models = {_pair(name): path for name, path in (models or {}).items()}
-        self.revision = revision
-        self.languages = {normal_code(code): name for code, name in (languages or {}).items()}
-        self.device = device
-        self.batch_tokens = batch_tokens
-        self.num_beams = num_beams
-        self.max_length = max_length
-        self._loaded: dict[str, LoadedModel] = {}
-        self._digests: dict[str, str] = {}
+        check_positive(
+            batch_tokens=self.batch_tokens, num_beams=self.num_beams, max_length=self.max_length
+        )
+        self._models = {_pair(name): path for name, path in (self.models or {}).items()}
+        names = self.languages or {}
+        self._languages = {normal_code(code): name for code, name in names.items()}
 
     @property
     def version(self) -> str:
         """RETURNS (str): Names or digests of all models, with the options that matter."""
-        names = [self.model] if self.model is not None else sorted(set(self.models.values()))
+        names = [self.model] if self.model is not None else sorted(set(self._models.values()))
         return self._version_with(names)
 
     def pair_version(self, source: str, target: str) -> str:
@@ -133,10 +103,10 @@ class TransformersTranslator:
         if self.model is not None:
             return self.model
         pair = normal_code(source), normal_code(target)
-        if pair not in self.models:
-            known = ", ".join("-".join(pair) for pair in sorted(self.models))
+        if pair not in self._models:
+            known = ", ".join("-".join(pair) for pair in sorted(self._models))
             raise self._unknown_pair(source, target, known)
-        return self.models[pair]
+        return self._models[pair]
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         """Translate segments. See `Translator.translate`."""
@@ -205,7 +175,7 @@ class TransformersTranslator:
     def _find_code(self, codes: Sequence[str], language: str, source: str, target: str) -> str:
         """Find a language among a model's codes, such as es, es_XX, spa_Latn or >>spa<<."""
         bare = {code: code.strip("<>") for code in codes}
-        wanted = self.languages.get(normal_code(language), normal_code(language))
+        wanted = self._languages.get(normal_code(language), normal_code(language))
         base = base_code(language)
         for is_it in (
             lambda name: name == wanted,
@@ -244,7 +214,7 @@ class TransformersTranslator:
 
     def _version_with(self, names: Sequence[str]) -> str:
         models = "+".join(map(self._describe, names))
-        languages = ",".join(f"{code}:{name}" for code, name in sorted(self.languages.items()))
+        languages = ",".join(f"{code}:{name}" for code, name in sorted(self._languages.items()))
         return (
             f"{models},beams={self.num_beams},length={self.max_length},languages={languages or '-'}"
         )
@@ -257,8 +227,7 @@ class TransformersTranslator:
                 digest = hashlib.sha256()
                 for file in sorted({file for end in MODEL_FILES for file in folder.glob(end)}):
                     digest.update(file.name.encode())
-                    with file.open("rb") as content:
-                        digest.update(hashlib.file_digest(content, "sha256").digest())
+                    digest.update(digest_of(file))
                 self._digests[name] = f"{folder.name}@{digest.hexdigest()[:16]}"
             else:
                 self._digests[name] = f"{name}@{self.revision or 'main'}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, NaryChild, NaryNode, TreebankDocument
+from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument
 from .text import clean_edu_text, ends_paragraph, starts_paragraph
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Bracket:
     position: int
     leaf: int | None = None
     span: tuple[int, int] | None = None
-    relation: str = "span"
+    relation: str = SPAN
     text: str = ""
     children: list[NaryChild] = field(default_factory=list)
 
@@ -63,26 +63,15 @@ def read_dis(path: str | Path) -> TreebankDocument:
     path = Path(path)
     document = parse_dis(_read_text(path), source=str(path))
     document.name = path.name.split(".")[0]
-    companion = find_edus_file(path)
-    if companion is not None:
-        _take_companion_texts(document, companion)
+    for companion in (path.with_suffix(EDUS_SUFFIX), Path(f"{path}{EDUS_SUFFIX}")):
+        if companion.exists():
+            _take_companion_texts(document, companion)
+            break
     article = path.with_suffix("")
     if article != path and article.is_file():
-        starts = find_paragraphs(document.edus, _read_text(article))
+        starts = _find_paragraphs(document.edus, _read_text(article))
         document.paragraph_starts = document.paragraph_starts if starts is None else starts
     return document
-
-
-def find_edus_file(path: Path) -> Path | None:
-    """Find the file that lists the EDUs of a `.dis` file, one per line.
-
-    path (Path): The `.dis` file, e.g. `wsj_0601.out.dis`.
-    RETURNS (Optional[Path]): E.g. `wsj_0601.out.edus`, if it exists.
-    """
-    for candidate in (path.with_suffix(EDUS_SUFFIX), path.with_suffix(path.suffix + EDUS_SUFFIX)):
-        if candidate.exists():
-            return candidate
-    return None
 
 
 def _read_text(path: Path) -> str:
@@ -108,14 +97,9 @@ def _take_companion_texts(document: TreebankDocument, companion: Path) -> None:
     document.edus = edus
 
 
-def find_paragraphs(edus: list[str], article: str) -> list[int] | None:
-    """Find the EDUs that begin a paragraph of the raw article.
-
-    edus (List[str]): The texts of the EDUs.
-    article (str): The raw text, with blank lines between paragraphs.
-    RETURNS (Optional[List[int]]): The EDUs; None where the article has other words than the EDUs,
-        so that it cannot tell.
-    """
+def _find_paragraphs(edus: list[str], article: str) -> list[int] | None:
+    """Find the EDUs that begin a paragraph of the raw article. None where that has other words than
+    the EDUs, so that it cannot tell."""
     letters = ["".join(edu.split()) for edu in edus]
     paragraphs = ["".join(paragraph.split()) for paragraph in BLANK_LINES.split(article)]
     if "".join(letters) != "".join(paragraphs):
@@ -206,10 +190,9 @@ def _close(bracket: _Bracket, texts: dict[int, str], content: str, source: str) 
             raise RstError(Errors.R124.format(source=source, line=line))
         texts[number] = bracket.text
         return NaryNode(number - 1, number)
-    start, end = bracket.children[0].node.start, bracket.children[-1].node.end
     if len(bracket.children) == 1:
         return bracket.children[0].node
-    return NaryNode(start, end, tuple(bracket.children))
+    return NaryNode.over(bracket.children)
 
 
 def _line_of(content: str, position: int) -> int:

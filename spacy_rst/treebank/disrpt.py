@@ -44,11 +44,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, RstError
+from ..orthography import is_unspaced
 from ..relations import normalize_relation
-from .document import NUCLEUS, SATELLITE, EduTokens, NaryChild, NaryNode, TreebankDocument
+from .document import NUCLEUS, SATELLITE, SPAN, EduTokens, NaryChild, NaryNode, TreebankDocument
 
 SAME_UNIT = "same-unit"
-SPAN = "span"
 
 # English labels: as declared in the rs3 files of the Potsdam Commentary Corpus and GUM. Spanish and
 # Basque ones: their translations. All of these have the dependent to the right (but for two rows of
@@ -73,7 +73,6 @@ EDU_START_MARKS = frozenset({"Seg=B-seg", "BeginSeg=Yes"})
 NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:[_ ]id)?\s*=\s*(.+)")
 TOKEN_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 EMPTY_NODE = re.compile(r"\d+\.\d+")
-UNSPACED_SCRIPT = re.compile("[\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff9f]")
 
 Range = tuple[int, int]
 Unit = tuple[int, ...]  # the EDUs that a unit consists of, in text order
@@ -470,8 +469,7 @@ def _join(node: NaryNode, others: list[NaryNode], relation: str) -> NaryNode:
     else:
         children = [NaryChild(NUCLEUS, SPAN, node)]
         children += [NaryChild(SATELLITE, relation, other) for other in others]
-    children.sort(key=lambda child: child.node.start)
-    return NaryNode(children[0].node.start, children[-1].node.end, tuple(children))
+    return NaryNode.over(children)
 
 
 def _sentence_starts(words: list[_Word], relations: list[_Relation]) -> set[int]:
@@ -494,8 +492,8 @@ def _edu_tokens(words: list[_Word], start: int, end: int, sentence_starts: set[i
         tokens.sentence_starts.append(index in sentence_starts)
         index += n_words
         next_form = words[index].form if index < len(words) else ""
-        unspaced = UNSPACED_SCRIPT.search(form[-1:] + next_form[:1])
-        tokens.spaces.append(space_after and not unspaced)
+        is_joined = any(map(is_unspaced, form[-1:] + next_form[:1]))
+        tokens.spaces.append(space_after and not is_joined)
     return tokens
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NUCLEUS = "N"
 SATELLITE = "S"
+SPAN = "span"  # stands for the relation of a nucleus with satellites
 
 
 class NaryChild(NamedTuple):
@@ -33,6 +34,12 @@ class NaryNode:
     start: int
     end: int
     children: tuple[NaryChild, ...] = ()
+
+    @classmethod
+    def over(cls, children: Iterable[NaryChild]) -> NaryNode:
+        """RETURNS (NaryNode): The node over some children, which are put in text order."""
+        ordered = sorted(children, key=lambda child: child.node.start)
+        return cls(ordered[0].node.start, ordered[-1].node.end, tuple(ordered))
 
     def descendants(self) -> Iterator[NaryNode]:
         """YIELDS (NaryNode): This node and all nodes below it, each before its children."""

@@ -30,13 +30,12 @@ import defusedxml
 import defusedxml.ElementTree
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, NaryChild, NaryNode, TreebankDocument
+from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument
 from .text import clean_edu_text, starts_paragraph
 
 if TYPE_CHECKING:
     from ..tree import RstNode, RstTree
 
-SPAN = "span"
 MULTINUC = "multinuc"
 UNNAMED_RELATION = "joint"  # two nuclei that a file joins without naming a relation
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -229,15 +228,10 @@ def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | 
         return children[0].node if children else None
     if not has_nucleus:
         raise RstError(Errors.R111.format(source=source, node=node.id))
-    children.sort(key=_start)
-    for left, right in pairwise(children):
-        if left.node.end != right.node.start:
-            raise RstError(Errors.R110.format(source=source, node=node.id))
-    return NaryNode(children[0].node.start, children[-1].node.end, tuple(children))
-
-
-def _start(child: NaryChild) -> int:
-    return child.node.start
+    built = NaryNode.over(children)
+    if any(left.node.end != right.node.start for left, right in pairwise(built.children)):
+        raise RstError(Errors.R110.format(source=source, node=node.id))
+    return built
 
 
 def _name_nuclei(nuclei: list[NaryChild]) -> list[NaryChild]:

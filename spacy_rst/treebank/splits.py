@@ -6,13 +6,12 @@ fixed number per language for the test, by a seed.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from ..errors import Errors, RstError
+from ..tables import read_table
 
 SPLIT_NAMES = ("train", "dev", "test")
 SPLIT_COLUMNS = ("treebank", "doc", "split", "source")
@@ -42,12 +41,8 @@ class SplitTable:
         path (Union[str, Path]): The TSV file.
         RETURNS (SplitTable): The table.
         """
-        with Path(path).open(encoding="utf8", newline="") as file:
-            reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            missing = set(SPLIT_COLUMNS[:3]) - set(reader.fieldnames or ())
-            if missing:
-                raise RstError(Errors.R130.format(path=path, missing=", ".join(sorted(missing))))
-            return cls((row["treebank"], row["doc"], row["split"]) for row in reader)
+        rows = read_table(path, SPLIT_COLUMNS[:3])
+        return cls((row["treebank"], row["doc"], row["split"]) for _, row in rows)
 
     @classmethod
     def official(cls) -> SplitTable:

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from spacy_rst import RstTree
 from spacy_rst.cli import rst_app
-from spacy_rst.cli.parse import FORMATS, Target, load_pipeline
+from spacy_rst.cli._formats import TreeFormat
+from spacy_rst.cli._util import FileNames
+from spacy_rst.cli.parse import EduUnits, load_pipeline
 from spacy_rst.display import RENDERERS
 from spacy_rst.doc import set_edus
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
@@ -72,17 +74,17 @@ def json_lines(text: str) -> list[dict]:
 
 
 def names_in(folder: str) -> list[str]:
-    return sorted(path.name for path in Path(folder).iterdir())
+    return sorted(path.name for path in Path(folder).iterdir() if path.name[0] != ".")
 
 
 def test_files_become_trees_on_standard_output(run, gold):
     for doc in gold:
-        write(f"{doc.user_data['name']}.txt", doc.text)
+        write(f"{doc.user_data['rst_name']}.txt", doc.text)
     result = run(*sorted(Path().glob("*.txt")), "--format", "jsonl", "--batch-size", 1)
     found = {line["name"]: line["tree"] for line in json_lines(result.stdout)}
     for doc in gold:
-        assert found[doc.user_data["name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
-        assert RstTree.from_dict(found[doc.user_data["name"]]).splits == doc._.rst_tree.splits
+        assert found[doc.user_data["rst_name"]]["edus"] == [edu.text for edu in doc.spans["edus"]]
+        assert RstTree.from_dict(found[doc.user_data["rst_name"]]).splits == doc._.rst_tree.splits
     assert "Trees: 2" in result.stderr
 
 
@@ -108,27 +110,24 @@ def test_a_folder_is_searched_and_gives_a_file_per_document(run):
     write("texts/notes.md", "Not read.")
     run("texts", "--format", "rs3", "--output", "trees")
     assert names_in("trees") == ["A_2.rs3", "_a.rs3", "a.rs3", "deep_er_a.rs3"]
-    for path in Path("trees").iterdir():
+    for path in Path("trees").glob("[!.]*"):
         assert RstTree.from_rs3(path.read_text(encoding="utf8"))
 
 
 def test_numbered_names_do_not_meet_other_names(tmp_path):
-    target = Target.choose(str(tmp_path), "json")
-    names = ["a", "a_2", "a", "a", "a_2", "語" * 150]
-    paths = [target.claim(name) for name in names]
-    assert [path.name for path in paths[:5]] == [
-        "a.json", "a_2.json", "a_3.json", "a_4.json", "a_2_2.json"
-    ]  # fmt: skip
-    paths[5].write_text("fits")
+    claimed = FileNames()
+    names = [claimed.claim(name) for name in ["a", "a_2", "a", "a", "a_2", "語" * 150]]
+    assert names[:5] == ["a", "a_2", "a_3", "a_4", "a_2_2"]
+    (tmp_path / f"{names[5]}.json").write_text("fits")
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("file_format", [kind.value for kind in TreeFormat])
 def test_formats(run, gold, file_format):
     write("a.txt", gold[0].text)
     printed = run("a.txt", "--format", file_format).stdout
     run("a.txt", "--format", file_format, "--output", "trees/")
     ending = "txt" if file_format == "text" else file_format
-    (path,) = Path("trees").iterdir()
+    (path,) = Path("trees").glob("[!.]*")
     content = path.read_text(encoding="utf8")
     assert path.name == f"a.{ending}" and content.endswith("\n")
     assert printed == (f"a\n{content}\n" if file_format == "text" else content)
@@ -218,18 +217,26 @@ def test_resume_parses_only_what_is_missing(run):
     assert Path("trees/a.json").read_text() != "kept"
 
 
-def test_an_interrupted_run_leaves_whole_files_only(run):
+def test_an_interrupted_run_leaves_whole_files_and_finished_lines(run):
     for name, text in {"a": SHORT, "b": "STOP", "c": SHORT}.items():
         write(f"texts/{name}.txt", text)
     write("trees.jsonl", "old")
     arguments = ("texts", "--format", "jsonl", "--batch-size", 1)
-    for output in ("trees.jsonl", "trees/"):
-        run(*arguments, "--output", output, code=130)
-    assert Path("trees.jsonl").read_text() == "old"
-    assert names_in("trees") == ["a.jsonl"] and names_in(".") == ["texts", "trees", "trees.jsonl"]
+    for output, kept in {"trees.jsonl": "trees.jsonl.part", "trees/": "trees"}.items():
+        result = run(*arguments, "--output", output, code=130)
+        assert "--resume" in result.stderr and kept in result.stderr
+    assert Path("trees.jsonl").read_text() == "old" and names_in("trees") == ["a.jsonl"]
+    assert names_in(".") == ["texts", "trees", "trees.jsonl", "trees.jsonl.part"]
     write("texts/b.txt", SHORT)
-    run(*arguments, "--output", "trees", "--resume")
+    for output in ("trees.jsonl", "trees"):
+        result = run(*arguments, "--output", output, "--resume")
+        assert "Trees: 2, 1 skipped" in result.stderr
+        run(*arguments, "--output", f"undisturbed-{output}")
+    for path in Path("undisturbed-trees").glob("[!.]*"):
+        assert path.read_text() == Path("trees", path.name).read_text()
     assert names_in("trees") == ["a.jsonl", "b.jsonl", "c.jsonl"]
+    assert Path("trees.jsonl").read_text() == Path("undisturbed-trees.jsonl").read_text()
+    assert not Path("trees.jsonl.part").exists()
 
 
 def test_a_file_for_one_tree_refuses_two(run):
@@ -295,7 +302,7 @@ def test_sentences_of_the_pipeline_are_kept(examples_and_model, tmp_path):
     nlp = spacy.load(examples_and_model[1])
     nlp.add_pipe("sentencizer", first=True, config={"punct_chars": [","]})
     nlp.to_disk(tmp_path)
-    loaded = load_pipeline(str(tmp_path), "sentences")
+    loaded = load_pipeline(str(tmp_path), EduUnits.sentences)
     assert [name for name in loaded.pipe_names if "sentencizer" in name] == ["sentencizer"]
     doc = loaded(SHORT)
     assert [edu.text for edu in doc._.rst_tree.edus] == ["Bai. Ez,", "baina bai."]
@@ -335,7 +342,7 @@ def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_pa
 
 def test_wrong_usage_is_exit_code_1(run):
     write("a.txt", SHORT)
-    assert "R511" in run("a.txt", "--format", "pdf", code=1).stderr
+    run("a.txt", "--format", "pdf", code=1)
     assert "R521" in run("a.txt", "--resume", code=1).stderr
     run("a.txt", "--edus", "words", code=1)
     run("a.txt", "--no-such-option", code=1)

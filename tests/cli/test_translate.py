@@ -69,9 +69,9 @@ def test_a_treebank_is_translated(run, engine, tmp_path):
     for old, new in zip(docs, translated, strict=True):
         assert [edu.text for edu in get_edus(new)] == [edu.text.upper() for edu in get_edus(old)]
         assert get_tree(new).splits == get_tree(old).splits
-        assert new.user_data["lang"] == "en"
-        assert new.user_data["name"] == old.user_data["name"]
-        assert new.user_data[TRANSLATED_FROM_KEY]["language"] == old.user_data["lang"]
+        assert new.user_data["rst_lang"] == "en"
+        assert new.user_data["rst_name"] == old.user_data["rst_name"]
+        assert new.user_data[TRANSLATED_FROM_KEY]["language"] == old.user_data["rst_lang"]
 
 
 def test_a_second_run_asks_for_nothing(run, engine, tmp_path):
@@ -108,9 +108,9 @@ def test_a_table_and_its_gaps(run, tmp_path):
     header = "source\ttarget\ttext\ttranslation\n"
     (tmp_path / "table.tsv").write_text(header + "".join(rows), encoding="utf8")
     output = run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", code=2)
-    assert "in.spacy, " + docs[0].user_data["name"] in output and "R608" in output
+    assert "in.spacy, " + docs[0].user_data["rst_name"] in output and "R608" in output
     (translated,) = read("out.spacy")
-    assert translated.user_data["name"] == docs[1].user_data["name"]
+    assert translated.user_data["rst_name"] == docs[1].user_data["rst_name"]
     assert {edu.text for edu in get_edus(translated)} == {"translated"}
     run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", "--set", "missing=keep")
     assert len(read("out.spacy")) == 2
@@ -120,9 +120,9 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
     nlp = spacy.blank("xx")
     unknown = doc_from_edus(nlp, ["¿Qué ?"])
     without_edus = nlp("Hola .")
-    without_edus.user_data["lang"] = "es"
+    without_edus.user_data["rst_lang"] = "es"
     poisoned = doc_from_edus(nlp, ["uno", "poison"])
-    poisoned.user_data |= {"lang": "es", "name": "poisoned"}
+    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
     docs = docs_in("es")
     docs = [docs[0], unknown, without_edus, poisoned, *docs[1:]]
     engine.fails_at = "poison"
@@ -130,14 +130,14 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
     output = run("in.spacy", "out.spacy", "-e", ENGINE, code=2)
     for part in ("¿Qué ?: [R615]", "Hola .: [R020]", "poisoned: [R999]", "3 failed"):
         assert part in output
-    names = [doc.user_data["name"] for doc in read("out.spacy")]
-    assert names == [doc.user_data["name"] for doc in docs_in("es")]
+    names = [doc.user_data["rst_name"] for doc in read("out.spacy")]
+    assert names == [doc.user_data["rst_name"] for doc in docs_in("es")]
 
 
 def test_the_same_reason_is_reported_once(run, engine, tmp_path):
     docs = [doc_from_edus(spacy.blank("xx"), ["poison"]) for _ in range(5)]
     for number, doc in enumerate(docs):
-        doc.user_data |= {"lang": "es", "name": f"doc{number}"}
+        doc.user_data |= {"rst_lang": "es", "rst_name": f"doc{number}"}
     engine.fails_at = "poison"
     write_corpus(tmp_path / "in.spacy", docs)
     output = run("in.spacy", "out.spacy", "-e", ENGINE, code=1)

@@ -139,7 +139,7 @@ def test_port_in_use_is_told():
 def test_where_it_cannot_listen_is_told(host, port):
     with pytest.raises(RstError) as error:
         DrawingServer(PAGE, "html", host, port)
-    assert error.value.code == "R542"
+    assert error.value.code == "R541"
 
 
 def test_only_other_hosts_than_this_one_give_a_warning():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from textwrap import dedent
 
 import numpy as np
@@ -13,9 +14,11 @@ from thinc.api import Adam
 
 from spacy_rst.doc import TREE_KEY, doc_from_edus, get_tree, set_edus, set_tree
 from spacy_rst.errors import RstError
-from spacy_rst.trainable import LazyNetShim, batch_by_tokens
+from spacy_rst.parser.model import build_rst_parser
+from spacy_rst.parser.splitters import SpanSplitter
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
+from spacy_rst.windows import batch_by_size
 from tests.parser.pipelines import (
     OWN_TOK2VEC,
     own_encoder_pipeline,
@@ -162,9 +165,9 @@ class SpyModel:
 def test_groups_docs_by_tokens():
     nlp = spacy.blank("xx")
     docs = [nlp.make_doc("a " * n) for n in (3, 3, 9, 0, 2, 2)]
-    groups = [[len(doc) for doc in group] for group in batch_by_tokens(docs, 6)]
+    groups = [[len(doc) for doc in group] for group in batch_by_size(docs, 6)]
     assert groups == [[3, 3], [9], [0, 2, 2]]
-    assert list(batch_by_tokens([], 6)) == []
+    assert list(batch_by_size([], 6)) == []
 
 
 def test_gradients_reach_the_encoder(fresh):
@@ -400,7 +403,7 @@ def test_refuses_text_that_differs_from_the_gold_text(fresh):
     nlp, examples = fresh
     reference = examples[1].reference
     examples[1] = Example(nlp.make_doc(reference.text.replace("a", "e")), reference)
-    with pytest.raises(RstError, match=f"R201.*'{reference.user_data['source']}'"):
+    with pytest.raises(RstError, match=f"R201.*'{reference.user_data['rst_source']}'"):
         initialize(nlp, examples)
 
 
@@ -408,7 +411,7 @@ def test_refuses_tokens_that_edus_cut(fresh):
     nlp, examples = fresh
     reference = examples[1].reference
     whole = Doc(nlp.vocab, words=[reference.text], spaces=[False])
-    with pytest.raises(RstError, match=f"R202.*'{reference.user_data['source']}'"):
+    with pytest.raises(RstError, match=f"R202.*'{reference.user_data['rst_source']}'"):
         initialize(nlp, [examples[0], Example(whole, reference)])
 
 
@@ -441,16 +444,31 @@ def test_a_listener_without_its_encoder_is_refused():
         nlp.initialize(lambda: examples)
 
 
-def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path):
+def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path, monkeypatch):
     nlp, examples = small
     nlp.to_disk(tmp_path)
     exact = spacy.load(tmp_path, config={"components.rst_parser.model.exact_search": True})
-    (shim,) = exact.get_pipe("rst_parser").model.shims
-    assert isinstance(shim, LazyNetShim) and shim.settings.exact_search
+    searches = []
+    decode = SpanSplitter.decode
+    monkeypatch.setattr(
+        SpanSplitter, "decode", lambda *args: searches.append(args[2]) or decode(*args)
+    )
     found = zip(nlp.pipe(inputs(examples)), exact.pipe(inputs(examples)), strict=True)
     for greedy, best in found:
         logs = [np.log([score.split for score in get_tree(doc).scores]) for doc in (greedy, best)]
         assert logs[1].sum() >= logs[0].sum() - 1e-5
+    assert searches == [0, 128]
+
+
+def test_the_default_config_has_all_settings_of_the_model():
+    defaults = spacy.blank("xx").get_factory_meta("rst_parser").default_config["model"]
+    parameters = inspect.signature(build_rst_parser).parameters
+    expected = {name: option.default for name, option in parameters.items()}
+    assert {**defaults, "tok2vec": inspect.Parameter.empty} == {
+        "@architectures": "spacy_rst.RstParser.v1",
+        **expected,
+    }
+    assert (defaults["hidden_width"], defaults["loss_per"]) == (768, "document")
 
 
 def test_trees_survive_a_docbin(small):

@@ -49,18 +49,6 @@ def assert_same(first, second):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_the_defaults_are_those_of_the_paper():
-    tok2vec = registry.resolve({"tok2vec": OWN_TOK2VEC})["tok2vec"]
-    settings = build_rst_parser(tok2vec).shims[0].settings
-    assert (settings.hidden_width, settings.encoder_layers, settings.classifier_width) == (
-        384,
-        2,
-        384,
-    )
-    assert settings.dropout == 0.5 and settings.splitter == "pointer"
-    assert not (settings.layer_norm or settings.edu_features or settings.exact_search)
-
-
 @pytest.mark.parametrize("splitter", ["pointer", "span"])
 @pytest.mark.parametrize("edu_features", [False, True])
 def test_predicts_a_tree_per_doc(splitter, edu_features):
@@ -77,7 +65,7 @@ def test_knows_its_dimensions_after_initialization():
     assert not model.shims[0].is_built
     model.initialize(X=make_docs())
     assert model.get_dim("nI") == OWN_TOK2VEC["width"]
-    assert model.shims[0].net.token_width == OWN_TOK2VEC["width"]
+    assert model.shims[0].net.encoder.input_size == OWN_TOK2VEC["width"]
 
 
 def test_finds_the_width_of_an_encoder_that_does_not_tell_it():
@@ -127,8 +115,8 @@ def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
     monkeypatch.setattr(
         tok2vec, "_func", lambda *args, **kwargs: calls.append(1) or forward(*args, **kwargs)
     )
-    pending, backprop = model.begin_update(make_docs())
-    split_loss, label_loss = pending.losses([GOLD, NOTHING, NOTHING])
+    find_losses, backprop = model.begin_update(make_docs())
+    split_loss, label_loss = find_losses([GOLD, NOTHING, NOTHING])
     assert split_loss > 0 and label_loss > 0
     backprop(split_loss + label_loss)
     assert len(calls) == 1
@@ -142,8 +130,8 @@ def test_the_loss_is_a_mean_over_documents_or_edus():
     losses = {}
     for loss_per in ("document", "edu"):
         model = initialized(loss_per=loss_per, dropout=0.0)
-        pending, backprop = model.begin_update(docs)
-        found = pending.losses([GOLD, NOTHING])
+        find_losses, backprop = model.begin_update(docs)
+        found = find_losses([GOLD, NOTHING])
         backprop(sum(found))
         weight = next(iter(model.shims[0].net.parameters()))
         losses[loss_per] = [loss.item() for loss in found], weight.grad.clone()
@@ -162,8 +150,8 @@ def test_finish_update_moves_torch_weights_and_clears_gradients():
     model = initialized()
     net = model.shims[0].net
     before = [weight.detach().clone() for weight in net.parameters()]
-    pending, backprop = model.begin_update(make_docs())
-    backprop(sum(pending.losses([GOLD, NOTHING, NOTHING])))
+    find_losses, backprop = model.begin_update(make_docs())
+    backprop(sum(find_losses([GOLD, NOTHING, NOTHING])))
     model.finish_update(Adam(0.01))
     after = list(net.parameters())
     assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
@@ -174,16 +162,16 @@ def test_finish_update_moves_torch_weights_and_clears_gradients():
 def test_batches_without_splits_have_no_loss_and_no_gradient(docs):
     model = initialized()
     batch = make_docs()[docs]
-    pending, backprop = model.begin_update(batch)
-    losses = pending.losses([NOTHING] * len(batch))
+    find_losses, backprop = model.begin_update(batch)
+    losses = find_losses([NOTHING] * len(batch))
     assert [float(loss.detach()) for loss in losses] == [0, 0]
     backprop(sum(losses))
 
 
 def test_docs_of_white_space_alone_have_no_gradient():
     model = initialized()
-    pending, backprop = model.begin_update([spacy.blank("xx").make_doc("\n\n")])
-    backprop(sum(pending.losses([NOTHING])))
+    find_losses, backprop = model.begin_update([spacy.blank("xx").make_doc("\n\n")])
+    backprop(sum(find_losses([NOTHING])))
 
 
 @pytest.mark.parametrize(
@@ -192,10 +180,21 @@ def test_docs_of_white_space_alone_have_no_gradient():
 def test_its_own_dropout_wins_over_that_of_update(dropout, in_update, expected):
     model = initialized(dropout=dropout)
     set_dropout_rate(model, in_update)
-    pending, _ = model.begin_update(make_docs())
-    assert pending.net.dropout.p == expected and pending.net.training
+    net = model.shims[0].net
+    model.begin_update(make_docs())
+    assert net.dropout.p == expected and net.training
     model.predict(make_docs())
-    assert not pending.net.training
+    assert not net.training
+
+
+@pytest.mark.parametrize("saved, configured", [(None, 0.3), (0.3, 0.2), (0.3, None)])
+def test_a_saved_dropout_rate_does_not_overrule_the_config(saved, configured):
+    trained = initialized(dropout=saved)
+    set_dropout_rate(trained, 0.4)
+    model = make_model(dropout=configured).from_bytes(trained.to_bytes())
+    set_dropout_rate(model, 0.1)
+    model.begin_update(make_docs())
+    assert model.shims[0].net.dropout.p == (0.1 if configured is None else configured)
 
 
 def test_contradictions_are_refused():
@@ -204,10 +203,11 @@ def test_contradictions_are_refused():
     with pytest.raises(RstError, match="R256"):
         make_model(exploration=1.0)
     with pytest.raises(RstError, match="R253"):
-        initialized(dropout=1.5)
-    assert make_model(exact_search=True, splitter="span").shims[0].settings.exact_search
+        initialized(dropout=1.5).begin_update(make_docs())
 
 
 def test_edu_features_reach_the_net():
-    assert initialized(edu_features=True).shims[0].net.n_features == len(EDU_FEATURES)
-    assert initialized().shims[0].net.n_features == 0
+    widths = [
+        initialized(edu_features=used).shims[0].net.combine.in_features for used in (False, True)
+    ]
+    assert widths[1] - widths[0] == len(EDU_FEATURES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import math
 import random
@@ -11,36 +12,31 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_rst.encoder.disk import DiskVectors
 from spacy_rst.errors import RstError
 from spacy_rst.parser import net as net_module
-from spacy_rst.parser.net import (
-    EduBatch,
-    EncodedEdus,
-    GoldTree,
-    ParsedTree,
-    RstNet,
-    SpanSplitter,
-    prefix_sums,
-    segment_log_softmax,
-    span_means,
-)
+from spacy_rst.parser import splitters as splitters_module
+from spacy_rst.parser.model import build_rst_parser
+from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
+from spacy_rst.parser.spans import prefix_sums, segment_log_softmax, span_means
+from spacy_rst.parser.splitters import SpanSplitter
 
 SPLITTERS = ["pointer", "span"]
 TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
 
 
-def make_net(splitter: str = "pointer", **overrides) -> RstNet:
+def make_net(splitter: str = "pointer", *, dropout: float = 0.5, **overrides) -> RstNet:
     torch.manual_seed(7)
     settings = {
         "token_width": TOKEN_WIDTH,
         "n_labels": N_LABELS,
         "hidden_width": HIDDEN_WIDTH,
+        "encoder_layers": 2,
         "classifier_width": CLASSIFIER_WIDTH,
         "splitter": splitter,
         **overrides,
     }
     net = RstNet(**settings).eval()
+    net.set_dropout(dropout)
     with torch.no_grad():
         for parameter in net.parameters():  # far from uniform distributions
             parameter.mul_(2)
@@ -318,8 +314,7 @@ def test_exploration_teaches_how_to_go_on_from_own_mistakes():
     plain, labels = net.loss(encoded, gold)
     explored, same_labels = net.loss(encoded, gold, exploration=0.5)
     expected = 0.0
-    offsets = encoded.offsets
-    for offset, tree, own in zip(offsets, gold, net.decode(encoded), strict=True):
+    for (offset, _), tree, own in zip(encoded.bounds, gold, net.decode(encoded), strict=True):
         gold_splits = tree.splits.tolist()
         gold_spans = {(start, end) for start, _, end in gold_splits}
         for start, _, end in own.splits.tolist():
@@ -450,8 +445,8 @@ def test_chunks_change_neither_loss_nor_gradient_nor_tree(splitter, monkeypatch)
         return losses, gradients, net.decode(encoded)
 
     losses, gradients, trees = run()
-    monkeypatch.setattr(net_module, "CANDIDATE_ROWS", 7)
-    monkeypatch.setattr(net_module, "TRAINING_ROWS", 7)
+    monkeypatch.setattr(splitters_module, "CANDIDATE_ROWS", 7)
+    monkeypatch.setattr(splitters_module, "TRAINING_ROWS", 7)
     monkeypatch.setattr(net_module, "BIAFFINE_ELEMENTS", 1)
     chunked_losses, chunked_gradients, chunked_trees = run()
     torch.testing.assert_close(chunked_losses, losses)
@@ -521,14 +516,10 @@ def test_overfits_random_documents(splitter):
 def test_weights_can_be_saved_and_loaded(splitter):
     net = make_net(splitter)
     batch = make_batch([11, 4])
-    torch.manual_seed(99)
-    other = RstNet(
-        token_width=TOKEN_WIDTH,
-        n_labels=N_LABELS,
-        hidden_width=HIDDEN_WIDTH,
-        classifier_width=CLASSIFIER_WIDTH,
-        splitter=splitter,
-    ).eval()
+    other = make_net(splitter)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.fill_(0.1)
     other.load_state_dict(copy.deepcopy(net.state_dict()))
     assert_same_trees(other.decode(other.encode(batch)), net.decode(net.encode(batch)))
 
@@ -579,7 +570,7 @@ def test_exact_search_equals_brute_force():
         counts = [3, 6, 1, 7]
         batch = make_batch(counts, seed=seed)
         encoded = net.encode(batch)
-        exact, greedy = net.decode(encoded, exact=True), net.decode(encoded)
+        exact, greedy = net.decode(encoded, max_exact=128), net.decode(encoded)
         reference = Reference(net)
         for document, count in enumerate(counts):
             edus, state = reference.encode(one_document(batch, document))
@@ -601,18 +592,13 @@ def test_exact_search_equals_brute_force():
 def test_exact_search_leaves_long_documents_to_greedy():
     net = make_net("span")
     encoded = net.encode(make_batch([12, 0, 30, 13, 1]))
-    exact, greedy = net.decode(encoded, exact=True), net.decode(encoded)
+    exact, greedy = net.decode(encoded, max_exact=128), net.decode(encoded)
     assert split_log_prob(exact[2]) > split_log_prob(greedy[2]) + 1e-3
-    mixed = net.decode(encoded, exact=True, max_exact=13)
+    mixed = net.decode(encoded, max_exact=13)
     assert_same_trees(mixed, [exact[0], exact[1], greedy[2], exact[3], exact[4]])
-    assert_same_trees(net.decode(encoded, exact=True, max_exact=0), greedy)
 
 
 # Bad input
-
-
-def change(batch: EduBatch, **fields) -> EduBatch:
-    return EduBatch(**{**vars(batch), **fields})
 
 
 @pytest.mark.parametrize(
@@ -621,7 +607,6 @@ def change(batch: EduBatch, **fields) -> EduBatch:
         ({"n_labels": 0}, "R250"),
         ({"encoder_layers": 0}, "R250"),
         ({"hidden_width": 7}, "R251"),
-        ({"splitter": "chart"}, "R252"),
         ({"dropout": 1.0}, "R253"),
     ],
 )
@@ -631,64 +616,27 @@ def test_bad_settings_are_refused(settings, code):
     assert error.value.code == code
 
 
-def test_bad_batches_are_refused():
-    net, batch = make_net(), make_batch([3, 2])
-    bad_batches = [
-        (change(batch, tokens=batch.tokens[:, 1:]), "R254"),
-        (change(batch, edu_counts=[3, 3]), "R254"),
-        (change(batch, edu_features=torch.ones(5, 2)), "R254"),
-        (change(batch, edu_ends=batch.edu_starts), "R255"),
-        (change(batch, edu_ends=batch.edu_ends + 100), "R255"),
-        (change(batch, edu_starts=batch.edu_starts - 1), "R255"),
-    ]
-    for bad, code in bad_batches:
-        with pytest.raises(RstError) as error:
-            net.encode(bad)
-        assert error.value.code == code
-    with pytest.raises(RstError) as error:
-        make_net(n_features=2).encode(batch)
-    assert error.value.code == "R254"
+def test_a_batch_with_another_number_of_edus_is_refused():
+    batch = make_batch([3, 2])
+    batch.edu_counts = [3, 3]
+    with pytest.raises(ValueError, match="6 EDUs"):
+        make_net().encode(batch)
 
 
-@pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize(
-    "rows, labels, code",
-    [
-        ([[0, 1, 3]], [0], "R257"),
-        ([[0, 1, 3], [1, 2, 3]], [0], "R257"),
-        ([[1, 2, 3], [0, 1, 3]], [0, 0], "R258"),
-        ([[0, 1, 3], [0, 1, 2]], [0, 0], "R258"),
-        ([[0, 3, 3], [0, 3, 3]], [0, 0], "R258"),
-        ([[0, 1, 4], [1, 2, 4]], [0, 0], "R258"),
-        ([[0, 1, 3], [1, 2, 3]], [0, N_LABELS], "R259"),
-        ([[0, 1, 3], [1, 2, 3]], [-1, 0], "R259"),
-    ],
-)
-def test_gold_that_does_not_fit_is_refused(splitter, rows, labels, code):
-    net = make_net(splitter)
-    encoded = net.encode(make_batch([4, 3, 4]))
-    gold = make_gold([4, 3, 4])
-    gold[1] = GoldTree(torch.tensor(rows), torch.tensor(labels))
-    with pytest.raises(RstError) as error:
-        net.loss(encoded, gold)
-    assert error.value.code == code
-    if code in ("R257", "R258"):
-        assert "ocument 1 " in str(error.value)
-
-
-def test_gold_for_another_number_of_documents_is_refused():
+@pytest.mark.parametrize("counts", [[3], [3, 4], [4, 2], [3, 3, 0]])
+def test_gold_trees_that_do_not_fit_are_refused(counts):
     net = make_net()
-    with pytest.raises(RstError) as error:
-        net.loss(net.encode(make_batch([3, 3])), make_gold([3]))
-    assert error.value.code == "R254"
+    with pytest.raises(ValueError, match=r"\[3, 3\] EDUs"):
+        net.loss(net.encode(make_batch([3, 3])), make_gold(counts))
 
 
-def test_exact_search_with_the_pointer_is_refused():
+def test_the_pointer_refuses_what_its_scores_cannot_give():
     net = make_net("pointer")
-    encoded: EncodedEdus = net.encode(make_batch([3]))
-    with pytest.raises(RstError) as error:
-        net.decode(encoded, exact=True)
-    assert error.value.code == "R256"
+    encoded = net.encode(make_batch([3]))
+    with pytest.raises(ValueError, match="exact search"):
+        net.decode(encoded, max_exact=10)
+    with pytest.raises(ValueError, match="PointerSplitter"):
+        net.loss(encoded, make_gold([3]), exploration=1.0)
 
 
 def test_candidates_that_differ_by_rounding_errors_are_equal():
@@ -698,22 +646,26 @@ def test_candidates_that_differ_by_rounding_errors_are_equal():
     assert splitter.pick(log_probs, spans, first).tolist() == [1, 4]
 
 
-def test_long_documents_are_labelled_and_read_in_parts(monkeypatch):
-    torch.manual_seed(0)
-    net = RstNet(token_width=6, n_labels=5, hidden_width=8, classifier_width=4, splitter="span")
-    net.eval()
-    starts = torch.arange(0, 90, 3)
-    batch = EduBatch(torch.randn(90, 6), starts, starts + 3, [20, 0, 10])
-    with torch.inference_mode():
-        whole = net.decode(net.encode(batch))
-        monkeypatch.setattr(net_module, "EDUS_AT_ONCE", 4)
-        monkeypatch.setattr(net_module, "SPLITS_AT_ONCE", 4)
-        monkeypatch.setattr(net_module, "LONG_DOCUMENT", 4)
-        stored = DiskVectors(90, 6)
-        stored[:] = batch.tokens.numpy()
-        batch.tokens = stored
-        parts = net.decode(net.encode(batch))
-    for ours, theirs in zip(parts, whole, strict=True):
-        np.testing.assert_array_equal(ours.splits, theirs.splits)
-        np.testing.assert_array_equal(ours.labels, theirs.labels)
-        np.testing.assert_allclose(ours.split_probs, theirs.split_probs, rtol=1e-4)
+def test_the_papers_network_has_the_papers_size():
+    """The paper counts 67M trainable weights, 31M of them XLM-R's. Its labels are 42."""
+    options = inspect.signature(build_rst_parser).parameters
+    names = ("hidden_width", "encoder_layers", "classifier_width", "splitter", "layer_norm")
+    defaults = {name: options[name].default for name in names}
+    with torch.device("meta"):
+        net = RstNet(token_width=768, n_labels=42, **defaults)
+    assert net.encoder.hidden_size == 384
+    n_weights = sum(weight.numel() for weight in net.parameters())
+    assert n_weights == pytest.approx(36e6, rel=0.02)
+
+
+def test_recurrent_weights_are_put_together_before_training_and_evaluation(monkeypatch):
+    """cuDNN reads them in one piece, but thinc's optimizer puts each in a place of its own."""
+    flattened = []
+    monkeypatch.setattr(
+        torch.nn.RNNBase, "flatten_parameters", lambda layer: flattened.append(layer)
+    )
+    net = make_net("pointer")
+    for change in (net.train, net.eval):
+        flattened.clear()
+        change()
+        assert flattened == [net.encoder, net.splitter.gru]

@@ -30,6 +30,27 @@ import spacy
 print(spacy.blank("xx").has_factory("transformer"))
 """
 
+THREADS = """
+from threading import Barrier, Thread
+import spacy, spacy_rst
+barrier, trees, others = Barrier(9), [], []
+
+def load():
+    barrier.wait()
+    trees.append(len(spacy_rst.load()("It rained, so we stayed.")._.rst_tree))
+
+def make_other_pipelines():
+    barrier.wait()
+    others.extend(spacy.blank("xx").has_factory("transformer") for _ in range(20))
+
+threads = [*(Thread(target=load) for _ in range(8)), Thread(target=make_other_pipelines)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(trees), len(set(trees)), len(others), all(others))
+"""
+
 
 @pytest.fixture(scope="module")
 def nlp() -> Language:
@@ -83,6 +104,10 @@ def test_spacy_loads_the_folder(nlp):
 
 def test_transformers_are_not_imported_for_it_but_stay_available():
     assert run_python(LOADED_MODULES).splitlines() == ["[]", "True"]
+
+
+def test_threads_may_load_it_at_once_while_others_make_pipelines():
+    assert run_python(THREADS).split() == ["8", "1", "20", "True"]
 
 
 def test_size():

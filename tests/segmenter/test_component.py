@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from thinc.api import Adam, ConfigValidationError, set_dropout_rate
 
 from spacy_rst.doc import doc_from_edus, get_edus, set_edus
 from spacy_rst.errors import RstError
-from spacy_rst.segmenter.model import cut_lengths
+from spacy_rst.segmenter.model import build_edu_segmenter, cut_lengths
 from tests.sample import sample_docs
 from tests.segmenter.pipelines import (
     sample_examples,
@@ -313,6 +314,36 @@ def test_the_pipelines_dropout_counts_where_the_model_has_none_of_its_own():
         assert found == rates
 
 
+@pytest.mark.parametrize("saved, configured", [(None, 0.2), (0.3, 0.2), (0.3, None)])
+def test_a_saved_dropout_rate_does_not_overrule_the_config(saved, configured):
+    trained = segmenter_pipeline(dropout=saved)
+    examples = sample_examples(trained, ["en"])[:1]
+    trained.initialize(lambda: examples)
+    trained.update(examples, drop=0.4)
+    nlp = segmenter_pipeline(dropout=configured).from_bytes(trained.to_bytes())
+    nlp.update(examples, drop=0.1)
+    rate = segmenter_of(nlp).model.shims[0].net.dropout.p
+    assert rate == (0.1 if configured is None else configured)
+
+
+def test_the_config_decides_what_a_loaded_segmenter_has_a_mean_over(nlp):
+    examples = sample_examples(nlp, ["en"])[:1]
+    per_edu = segmenter_pipeline(loss_per="edu").from_bytes(nlp.to_bytes())
+    scores = [np.zeros(len(examples[0].predicted), dtype="f")]
+    losses = [segmenter_of(pipe).get_loss(examples, scores)[0] for pipe in (nlp, per_edu)]
+    assert losses[0] == pytest.approx(losses[1] * len(examples[0].reference.spans["edus"]))
+
+
+def test_the_default_config_has_all_settings_of_the_model():
+    defaults = spacy.blank("xx").get_factory_meta("edu_segmenter").default_config["model"]
+    parameters = inspect.signature(build_edu_segmenter).parameters
+    expected = {name: option.default for name, option in parameters.items()}
+    assert {**defaults, "tok2vec": inspect.Parameter.empty} == {
+        "@architectures": "spacy_rst.EduSegmenter.v1",
+        **expected,
+    }
+
+
 @pytest.mark.parametrize("loss_per, divisor", [("document", 2), ("edu", 5)])
 def test_the_loss_is_a_mean_over_documents_or_edus(loss_per, divisor):
     nlp = segmenter_pipeline(loss_per=loss_per)
@@ -423,9 +454,9 @@ def test_refuses_text_that_differs_from_the_gold_text(fresh):
 
 
 def test_refuses_windows_that_keep_nothing():
-    nlp = segmenter_pipeline(window=10, margin=5)
-    with pytest.raises(RstError, match="R403"):
-        nlp.initialize()
+    for window, margin in ((10, 5), (10, -1), (0, 0)):
+        with pytest.raises(RstError, match="R403"):
+            segmenter_pipeline(window=window, margin=margin)
 
 
 def test_a_listener_without_its_encoder_is_refused():

@@ -165,7 +165,7 @@ def test_the_language_is_the_settings_then_the_docs_then_the_pipelines(english):
         nlp = translating(english, engine, **config)
         doc = spanish_doc(nlp)
         if doc_lang:
-            doc.user_data["lang"] = doc_lang
+            doc.user_data["rst_lang"] = doc_lang
         nlp(doc)
         return engine.calls[0][1]
 
@@ -282,7 +282,7 @@ def test_works_in_several_processes(english):
 
 def test_is_scored_like_a_parser(english):
     nlp = translating(english, lang="xx")
-    gold = [doc for doc in sample_docs(nlp) if doc.user_data["name"] == PARALLEL]
+    gold = [doc for doc in sample_docs(nlp) if doc.user_data["rst_name"] == PARALLEL]
     scores = nlp.evaluate(examples_from(nlp, gold))
     assert scores["rst_full"] == 1.0 and set(scores["rst_per_lang"]) == set(LANGUAGES)
 
@@ -294,7 +294,7 @@ def test_the_config_is_assembled_around_a_parser(english_folder, monkeypatch):
     nlp = load_model_from_config(config, auto_fill=True)
     nlp.initialize()
     doc = doc_from_edus(nlp, parallel_edus("nl"))
-    doc.user_data["lang"] = "nl"
+    doc.user_data["rst_lang"] = "nl"
     assert nlp(doc)._.rst_tree.splits == sample_tree(SAMPLE / "en" / f"{PARALLEL}.rs3").splits
 
 

@@ -8,7 +8,16 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree, set_tree
+from spacy_rst.doc import (
+    NAME_KEY,
+    SOURCE_KEY,
+    TRANSLATED_FROM_KEY,
+    TREEBANK_KEY,
+    doc_from_edus,
+    get_edus,
+    get_tree,
+    set_tree,
+)
 from spacy_rst.errors import RstError
 from spacy_rst.parser.features import EDU_FEATURES, edu_features
 from spacy_rst.translator.edus import TranslationCounts, translate_docs
@@ -23,13 +32,17 @@ def docs_in(*languages: str) -> list[Doc]:
     return sample_docs(spacy.blank("xx"), languages)
 
 
+def names(docs):
+    return [doc.user_data[NAME_KEY] for doc in docs]
+
+
 def texts(doc: Doc) -> list[str]:
     return [edu.text for edu in get_edus(doc)]
 
 
 def make_doc(*edus: str, lang: str = "es") -> Doc:
     doc = doc_from_edus(spacy.blank("xx"), edus)
-    doc.user_data["lang"] = lang
+    doc.user_data["rst_lang"] = lang
     return doc
 
 
@@ -41,11 +54,11 @@ def test_edus_and_trees_stay_as_they_are():
     for old, new in zip(docs, translated, strict=True):
         assert texts(new) == [text.upper() for text in texts(old)]
         assert get_tree(new).splits == get_tree(old).splits
-        assert new.lang_ == new.user_data["lang"] == "en"
-        for key in ("name", "treebank", "source"):
+        assert new.lang_ == new.user_data["rst_lang"] == "en"
+        for key in (NAME_KEY, TREEBANK_KEY, SOURCE_KEY):
             assert new.user_data[key] == old.user_data[key]
         assert new.user_data[TRANSLATED_FROM_KEY] == {
-            "language": old.user_data["lang"],
+            "language": old.user_data["rst_lang"],
             "engine": "shout",
             "version": "1",
             "texts": texts(old),
@@ -59,7 +72,9 @@ def test_there_is_one_call_for_each_language():
     mixed = docs[::2] + docs[1::2]
     translated = translate_docs(mixed, engine, None, "en")
     assert sorted(call[1:] for call in engine.calls) == [("es", "en"), ("eu", "en"), ("pt", "en")]
-    assert [doc.user_data["name"] for doc in translated] == [doc.user_data["name"] for doc in mixed]
+    assert [doc.user_data["rst_name"] for doc in translated] == [
+        doc.user_data["rst_name"] for doc in mixed
+    ]
 
 
 def test_the_originals_are_not_changed():
@@ -139,14 +154,14 @@ def test_docs_in_the_target_language_are_copied_without_asking():
     assert get_tree(english).splits == get_tree(docs[0]).splits
     assert [call[1] for call in engine.calls] == ["es"]
     assert (counts.documents, counts.same_language) == (2, 1)
-    assert spanish.user_data["lang"] == "eng"
+    assert spanish.user_data["rst_lang"] == "eng"
 
 
 def test_the_language_comes_from_the_user_then_the_doc_then_its_vocabulary():
     asked = ShoutingTranslator()
     doc = doc_from_edus(spacy.blank("eu"), ["Kaixo ."])
     translate_docs([doc], asked)
-    doc.user_data["lang"] = "es"
+    doc.user_data["rst_lang"] = "es"
     translate_docs([doc], asked)
     translate_docs([doc], asked, "pt")
     assert [call[1] for call in asked.calls] == ["eu", "es", "pt"]
@@ -157,7 +172,7 @@ def test_a_doc_without_a_language_is_refused_before_the_engine_is_asked():
     nameless = make_doc("Hola .", lang="xx")
     with pytest.raises(RstError, match=r"R615.*'Hola \.'"):
         translate_docs([make_doc("Uno ."), nameless], engine)
-    nameless.user_data["name"] = "greeting"
+    nameless.user_data["rst_name"] = "greeting"
     with pytest.raises(RstError, match=r"R615.*'greeting'"):
         translate_docs([nameless], engine)
     assert engine.calls == []
@@ -201,6 +216,6 @@ def test_another_pipeline_can_make_the_docs():
 
 def test_languages_that_spacy_does_not_know_get_a_plain_tokenizer():
     (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "oci")
-    assert (doc.lang_, doc.user_data["lang"]) == ("xx", "oci")
+    assert (doc.lang_, doc.user_data["rst_lang"]) == ("xx", "oci")
     (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "pt_BR")
     assert doc.lang_ == "pt"

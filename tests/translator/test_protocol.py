@@ -6,7 +6,7 @@ import pytest
 from spacy.util import registry
 
 from spacy_rst.errors import RstError
-from spacy_rst.translator.languages import TO_ALPHA_2, TO_ALPHA_3, base_code, normal_code
+from spacy_rst.languages import TO_ALPHA_2, TO_ALPHA_3, base_code, normal_code
 from spacy_rst.translator.protocol import engine_version, translate_checked
 from tests.processes import run_python
 

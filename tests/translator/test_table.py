@@ -70,21 +70,21 @@ def test_a_repeated_row_is_fine_but_a_contradiction_is_not(tmp_path):
 @pytest.mark.parametrize(
     "content, problem",
     [
-        ("", "no column source, target, text, translation"),
-        ("source\ttext\n", "no column target, translation"),
-        (HEADER + "es\ten\tLlueve.\n", "line 2 has 3 columns instead of 4"),
+        ("", "does not name source, target, text, translation"),
+        ("source\ttext\n", "does not name target, translation"),
+        (HEADER + "es\ten\tLlueve.\n", "line 2 has 3 cells for 4 columns"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, content, problem):
-    with pytest.raises(RstError, match=f"R606.*{problem}"):
+    with pytest.raises(RstError, match=f"R130.*{problem}"):
         TableTranslator(write_table(tmp_path, content))
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(RstError, match="R606"):
+    with pytest.raises(RstError, match="R130"):
         TableTranslator(tmp_path / "missing.tsv")
     (tmp_path / "latin1.tsv").write_bytes(HEADER.encode() + b"es\ten\t\xe9\te\n")
-    with pytest.raises(RstError, match="R606"):
+    with pytest.raises(RstError, match="R130"):
         TableTranslator(tmp_path / "latin1.tsv")
 
 

@@ -8,14 +8,15 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_rst import RstError
+from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, document_fact
+from spacy_rst.languages import multilingual_pipeline
 from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.convert import (
     ConversionOptions,
+    convert_document,
     convert_files,
     find_files,
-    multilingual_pipeline,
     read_file,
-    to_doc,
     with_classes,
 )
 from spacy_rst.treebank.document import EduTokens, TreebankDocument
@@ -66,10 +67,10 @@ def test_folder_becomes_a_docbin(treebank, tmp_path):
     assert report.labels == {"Elaboration-NS": 2}
     docs = read_back(output)
     assert [doc.text for doc in docs] == ["It rained, so we stayed."] * 2
-    assert [doc.user_data["name"] for doc in docs] == ["a", "b"]
-    assert docs[0].user_data["lang"] == "en"
-    assert docs[0].user_data["treebank"] == "en.test"
-    assert docs[0].user_data["source"] == "a.rs3"
+    assert [document_fact(doc, NAME_KEY) for doc in docs] == ["a", "b"]
+    assert document_fact(docs[0], LANGUAGE_KEY) == "en"
+    assert document_fact(docs[0], TREEBANK_KEY) == "en.test"
+    assert document_fact(docs[0], SOURCE_KEY) == "a.rs3"
     assert docs[0]._.rst_tree.root.left.text == "It rained,"
 
 
@@ -78,7 +79,7 @@ def test_one_docbin_per_split(treebank, tmp_path):
     outputs = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     report = convert_files(find_files(treebank), outputs, ConversionOptions(treebank="t"), table)
     assert (report.documents, report.other_splits) == (2, 1)
-    assert [doc.user_data["name"] for doc in read_back(outputs["dev"])] == ["b"]
+    assert [document_fact(doc, NAME_KEY) for doc in read_back(outputs["dev"])] == ["b"]
 
 
 def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):
@@ -140,7 +141,7 @@ def test_missing_and_empty_inputs(tmp_path):
 
 def test_space_tokenised_text_keeps_its_tokens():
     body = segment(1, "Is it , then ?", 3, "joint") + segment(2, "It is n't .", 3, "joint")
-    doc = to_doc(parse_rs3(rs3(body + group(3, "multinuc"))), spacy.blank("en"))
+    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), lang="en")
     assert [token.text for token in doc][-3:] == ["is", "n't", "."]
     assert [edu.text for edu in doc.spans["edus"]] == ["Is it , then ?", "It is n't ."]
 
@@ -148,7 +149,7 @@ def test_space_tokenised_text_keeps_its_tokens():
 @pytest.mark.parametrize("text", ["raw text, as it is.", "with spaces , everywhere ."])
 def test_paragraphs_become_blank_lines(text):
     body = segment(1, text, 3, "joint") + segment(2, f"&lt;P&gt;{text}", 3, "joint")
-    doc = to_doc(parse_rs3(rs3(body + group(3, "multinuc"))), spacy.blank("en"))
+    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), lang="en")
     assert doc.text == f"{text}\n\n{text}" or doc.text == f"{text}\n\n{text} "
     assert [edu.text for edu in doc.spans["edus"]] == [text, text]
 
@@ -168,7 +169,7 @@ def two_edus(first: str, second: str) -> TreebankDocument:
 )  # fmt: skip
 def test_raw_text_is_written_and_tokenized_as_a_pipeline_meets_it(lang, first, second, text):
     document = two_edus(first, second)
-    doc = to_doc(document, spacy.blank(lang), raw_text=True)
+    doc = convert_document(document, lang=lang, raw_text=True)
     assert doc.text == text
     assert [token.text for token in doc] == [token.text for token in OUR_PIPELINE.make_doc(text)]
     for edu, written in zip(doc.spans["edus"], document.edus, strict=True):
@@ -193,7 +194,9 @@ def test_raw_text_of_sample_documents_is_that_of_the_treebank(tmp_path):
 
 
 def test_raw_text_keeps_paragraphs():
-    doc = to_doc(two_edus("It rained .", "&lt;P&gt;It stopped ."), spacy.blank("en"), raw_text=True)
+    doc = convert_document(
+        two_edus("It rained .", "&lt;P&gt;It stopped ."), lang="en", raw_text=True
+    )
     assert doc.text == "It rained.\n\nIt stopped."
     assert [edu.text for edu in doc.spans["edus"]] == ["It rained.", "It stopped."]
 
@@ -201,10 +204,19 @@ def test_raw_text_keeps_paragraphs():
 def test_tokens_of_the_treebank_stay_where_an_edu_would_begin_inside_of_one():
     document = two_edus("well , I ca", "n't go .")
     assert [token.text for token in OUR_PIPELINE.make_doc("can't")] == ["can't"]
-    doc = to_doc(document, spacy.blank("en"), raw_text=True)
+    doc = convert_document(document, lang="en", raw_text=True)
     assert doc.text == "well, I can't go."
     assert [token.text for token in doc] == " ".join(document.edus).split()
     assert [edu.text for edu in doc.spans["edus"]] == ["well, I ca", "n't go."]
+
+
+def test_documents_that_keep_their_tokens_are_counted(treebank, tmp_path):
+    body = segment(1, "well , I ca", 3, "joint") + segment(2, "n't go .", 3, "joint")
+    (treebank / "c.rs3").write_text(rs3(body + group(3, "multinuc")), encoding="utf8")
+    for raw_text, n_kept in ((True, 1), (False, 0)):
+        options = ConversionOptions(lang="en", raw_text=raw_text)
+        report = convert_files(find_files(treebank), {None: tmp_path / "c.spacy"}, options)
+        assert (report.documents, report.kept_tokens) == (3, n_kept)
 
 
 def test_tokens_with_known_spaces_are_tokenized_again():
@@ -214,7 +226,7 @@ def test_tokens_with_known_spaces_are_tokenized_again():
     ]
     document = two_edus("Dr. No", ", yes")
     document = replace(document, edus=["Dr. No", ", yes"], tokens=tokens)
-    doc = to_doc(document, spacy.blank("en"), raw_text=True)
+    doc = convert_document(document, lang="en", raw_text=True)
     assert doc.text == "Dr. No, yes"
     assert [token.text for token in doc] == [
         token.text for token in OUR_PIPELINE.make_doc(doc.text)

@@ -4,20 +4,24 @@ from collections import Counter
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
 
-from spacy_rst.doc import doc_from_edus, get_tree
+from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, doc_from_edus, get_tree
 from spacy_rst.errors import RstError
 from spacy_rst.translator.edus import translate_docs
-from spacy_rst.treebank.corpus import Corpus, TranslatedCopies, make_example
+from spacy_rst.treebank.augment import TranslatedCopies
+from spacy_rst.treebank.corpus import Corpus, make_example
 from tests.sample import sample_docs, write_corpus
 from tests.translator.engines import ShoutingTranslator
 
 
 @pytest.fixture(scope="module")
 def nlp():
-    return spacy.blank("xx")
+    nlp = spacy.blank("xx")
+    nlp.initialize()  # passes count from here on
+    return nlp
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +35,14 @@ def folder(nlp, tmp_path_factory):
     return path
 
 
+def facts(doc):
+    return doc.user_data[LANGUAGE_KEY], doc.user_data[NAME_KEY]
+
+
 def names(examples):
-    return [(eg.reference.user_data["lang"], eg.reference.user_data["name"]) for eg in examples]
+    return [
+        (eg.reference.user_data["rst_lang"], eg.reference.user_data["rst_name"]) for eg in examples
+    ]
 
 
 def read(path, nlp, **settings):
@@ -60,7 +70,7 @@ def test_predicted_docs_have_gold_tokens_and_edus_and_no_tree(folder, nlp):
             (e.start, e.end) for e in gold.spans["edus"]
         ]
         assert get_tree(predicted) is None and get_tree(gold) is not None
-        assert predicted.user_data == {"lang": gold.user_data["lang"]}
+        assert predicted.user_data == {"rst_lang": gold.user_data["rst_lang"]}
 
 
 def test_leaves_edus_out_on_request(folder, nlp):
@@ -90,9 +100,9 @@ def test_filters_by_language_treebank_and_size(folder, nlp):
 
 def test_skips_blanked_and_empty_documents(nlp, tmp_path):
     docs = sample_docs(nlp, ["en"])[:2]
-    docs[0].user_data["blanked"] = True
+    docs[0].user_data["rst_blanked"] = True
     path = write_corpus(tmp_path / "some.spacy", [*docs, Doc(nlp.vocab)])
-    assert names(read(path, nlp)) == [("en", docs[1].user_data["name"])]
+    assert names(read(path, nlp)) == [("en", docs[1].user_data["rst_name"])]
 
 
 def test_whole_weights_are_copies(folder, nlp):
@@ -133,9 +143,37 @@ def test_shuffles_anew_in_each_pass_on_request(folder, nlp):
     assert names(Corpus(folder, shuffle=True, seed=3)(nlp)) == first
 
 
+@Language.factory("tests_reads_all_examples")
+class ReadsAllExamples:
+    """Goes through the examples twice when it is initialized, as one that collects labels does."""
+
+    def __init__(self, nlp, name):
+        self.name = name
+
+    def __call__(self, doc):
+        return doc
+
+    def initialize(self, get_examples, *, nlp=None):
+        list(get_examples()), list(get_examples())
+
+
+def test_the_passes_of_the_initialization_do_not_count(folder):
+    def first_passes(n_components):
+        nlp = spacy.blank("xx")
+        for number in range(n_components):
+            nlp.add_pipe("tests_reads_all_examples", name=f"reads{number}")
+        corpus = Corpus(folder, sampling_weights={"eu": 0.5}, resample=True, shuffle=True)
+        nlp.initialize(lambda: corpus(nlp))
+        return [names(corpus(nlp)) for _ in range(3)]
+
+    passes = first_passes(0)
+    assert passes[0] != passes[1]
+    assert first_passes(1) == first_passes(2) == passes
+
+
 @pytest.mark.parametrize(
     "path, code",
-    [(None, "R220"), ("nowhere.spacy", "R221"), ("empty", "R222"), ("bad.spacy", "R225")],
+    [(None, "R220"), ("nowhere.spacy", "R221"), ("empty", "R222"), ("bad.spacy", "R501")],
 )
 def test_refuses_what_cannot_be_read(tmp_path, nlp, path, code):
     (tmp_path / "empty").mkdir()
@@ -170,7 +208,7 @@ def translated(nlp, tmp_path_factory):
 def held_out(nlp, tmp_path_factory):
     """The development documents of the sample."""
     docs = sample_docs(nlp, ["en", "eu", "de"])
-    dev = [doc for doc in docs if doc.user_data["name"] in DEV]
+    dev = [doc for doc in docs if doc.user_data["rst_name"] in DEV]
     return write_corpus(tmp_path_factory.mktemp("held_out") / "dev.spacy", dev)
 
 
@@ -192,14 +230,14 @@ def test_translated_copies_follow_the_other_documents(folder, nlp, translated, h
     assert names(augmented[: len(plain)]) == names(plain)
     copies = augmented[len(plain) :]
     # 4 documents each, one of them held out. What was English before is no translation.
-    assert Counter(eg.reference.user_data["treebank"] for eg in copies) == {
+    assert Counter(eg.reference.user_data["rst_treebank"] for eg in copies) == {
         "sample.eu": 3,
         "sample.de": 3,
     }
     for example in copies:
         assert example.predicted.text.isupper()
         assert len(get_tree(example.reference)) == len(example.predicted.spans["edus"])
-        assert example.predicted.user_data["lang"] == "en"
+        assert example.predicted.user_data["rst_lang"] == "en"
 
 
 def test_translations_of_held_out_documents_are_not_read(folder, nlp, translated, held_out):
@@ -213,20 +251,22 @@ def test_parallel_treebanks_share_names_but_for_the_language(nlp, tmp_path, own,
         return "ru" if name.endswith("RU") else "en"
 
     parallel, unnamed, *others, dev = [*sample_docs(nlp, ["eu"]), *sample_docs(nlp, ["de"])]
-    parallel.user_data.update(name=own, lang=language(own))
-    dev.user_data.update(name=other, lang=language(other))
-    unnamed.user_data.pop("name")  # cannot be told from one that is held out
+    parallel.user_data |= {NAME_KEY: own, LANGUAGE_KEY: language(own)}
+    dev.user_data |= {NAME_KEY: other, LANGUAGE_KEY: language(other)}
+    unnamed.user_data.pop(NAME_KEY)  # cannot be told from one that is held out
     docs = translate_docs([parallel, unnamed, *others], ShoutingTranslator(), target="fr")
     copies = write_corpus(tmp_path / "copies.spacy", docs)
     held_out = write_corpus(tmp_path / "dev.spacy", [dev])
     with pytest.warns(UserWarning, match=rf"R642. 2 translated .* '{own}'"):
         found = list(TranslatedCopies(copies, held_out).read(nlp.vocab))
-    assert [doc.user_data["name"] for doc in found] == [doc.user_data["name"] for doc in others]
+    assert [doc.user_data["rst_name"] for doc in found] == [
+        doc.user_data["rst_name"] for doc in others
+    ]
 
 
 def test_copies_are_filtered_by_the_language_they_come_from(folder, nlp, translated, held_out):
     copies = read_copies(folder, nlp, translated, held_out, languages="eu,fi")[4:]
-    assert {eg.reference.user_data["treebank"] for eg in copies} == {"sample.eu"}
+    assert {eg.reference.user_data["rst_treebank"] for eg in copies} == {"sample.eu"}
 
 
 def test_copies_are_filtered_by_size(folder, nlp, translated, held_out):
@@ -243,7 +283,7 @@ def test_a_weight_of_copies_is_drawn_by_the_seed_alone(folder, nlp, translated, 
         corpus = Corpus(folder / "en.spacy", augment=augment, **settings)
         with pytest.warns(UserWarning, match="R642"):
             passes = [corpus(nlp) for _ in range(3)]
-            drawn = [[(eg.predicted.text, eg.reference.user_data["treebank"]) for eg in one]
+            drawn = [[(eg.predicted.text, eg.reference.user_data["rst_treebank"]) for eg in one]
                      for one in passes]  # fmt: skip
         own = [[text for text, treebank in one if treebank == "sample.en"] for one in drawn]
         copies = [[text for text, treebank in one if treebank != "sample.en"] for one in drawn]

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from spacy_rst.display.layout import (
+from spacy_rst.display.geometry import (
     LABEL_SIZE,
     MARGIN,
     ROW_HEIGHT,

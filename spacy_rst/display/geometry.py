@@ -6,7 +6,9 @@ label reaches beyond the line of the span it belongs to, so that labels cannot m
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import lru_cache
+from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
@@ -32,6 +34,7 @@ ARC_HEIGHT = 20
 ARC_LABEL_LIFT = 25  # from a line up to the label of the arc that ends there
 MAX_LABEL_DISTANCE = 130  # keeps the label of a long arc in sight of its satellite
 ELLIPSIS = "…"
+NOT_DRAWN = -1
 
 
 class EduBox(NamedTuple):
@@ -117,81 +120,63 @@ def lay_out(
     mirror (bool): Put the first EDU on the right.
     RETURNS (Diagram): The places.
     """
-    nodes = list(tree.nodes())
-    children = _flattened_children(nodes)
-    rows = _rows(nodes, children)
+    children = _flattened_children(tree)
+    rows = _rows(children)
     texts = [wrap_text(edu_text(e), edu_width - 2 * PADDING, max_edu_chars) for e in tree.edus]
-    widths = _box_widths(nodes, texts, edu_width)
+    widths = _box_widths(tree, texts, edu_width)
     lefts, total_width = _place_boxes(widths, mirror)
-    xs = _hanging_points(nodes, children, [x + w // 2 for x, w in zip(lefts, widths, strict=True)])
+    centers = [left + width // 2 for left, width in zip(lefts, widths, strict=True)]
+    xs = _hanging_points(tree, children, centers)
     bottom_row_top = MARGIN + max(rows) * ROW_HEIGHT
-    boxes, span_lines, arcs, groups = [], [], [], []
-    for index, below in enumerate(children):
-        node, row = nodes[index], rows[index]
-        if row < 0:
+    boxes, lines, arcs, groups = [], [], [], []
+    for node, below, row, x in zip(tree, children, rows, xs, strict=True):
+        if row == NOT_DRAWN:
             continue
         y = MARGIN + row * ROW_HEIGHT
         first, last = (node.end - 1, node.start) if mirror else (node.start, node.end - 1)
-        line = SpanLine(node, lefts[first], lefts[last] + widths[last], xs[index], y)
-        span_lines.append(line)
-        if not below:
-            text = texts[node.start]
-            top = bottom_row_top if align_edus else y
-            boxes.append(
-                EduBox(
-                    node=node,
-                    x=line.x,
-                    width=widths[node.start],
-                    line_y=y,
-                    top=top,
-                    height=NUMBER_HEIGHT + len(text.lines) * LINE_HEIGHT + PADDING,
-                    text=text,
-                )
-            )
+        line = SpanLine(node, lefts[first], lefts[last] + widths[last], x, y)
+        lines.append(line)
+        if node.is_leaf:
+            text, top = texts[node.start], bottom_row_top if align_edus else y
+            height = NUMBER_HEIGHT + len(text.lines) * LINE_HEIGHT + PADDING
+            boxes.append(EduBox(node, x, widths[node.start], y, top, height, text))
         elif node.nuclearity == "NN":
-            groups.append(_lay_out_group(line, [nodes[i] for i in below], [xs[i] for i in below]))
+            groups.append(_lay_out_group(line, below, [xs[child.index] for child in below]))
         else:
-            left, right = below
-            arcs.append(_lay_out_arc(line, nodes[left], nodes[right], xs[left], xs[right]))
+            arcs.append(_lay_out_arc(line, xs))
     height = max(box.top + box.height for box in boxes) + MARGIN
-    return Diagram(total_width, height, tuple(boxes), tuple(span_lines), tuple(arcs), tuple(groups))
+    return Diagram(total_width, height, tuple(boxes), tuple(lines), tuple(arcs), tuple(groups))
 
 
-def _flattened_children(nodes: list[RstNode]) -> list[list[int]]:
+def _flattened_children(tree: RstTree) -> list[list[RstNode]]:
     """List the children of each node as drawn: right-branching nuclei of one and the same relation
     become children of the topmost node, and the nodes between are left without any."""
-    owners = list(range(len(nodes)))
-    children: list[list[int]] = [[] for _ in nodes]
-    for node in nodes[1:]:
-        parent = node.parent
-        assert parent is not None
+    owners = list(range(2 * len(tree) - 1))
+    children: list[list[RstNode]] = [[] for _ in owners]
+    for parent in tree.find():
         owner = owners[parent.index]
-        if _continues_group(node, parent):
-            owners[node.index] = owner
-        else:
-            children[owner].append(node.index)
+        for child in parent.children:
+            is_right = child.start != parent.start
+            if is_right and child.nuclearity == "NN" and child.label == parent.label:
+                owners[child.index] = owner
+            else:
+                children[owner].append(child)
     return children
 
 
-def _continues_group(node: RstNode, parent: RstNode) -> bool:
-    is_right_child = node.start != parent.start
-    return is_right_child and node.nuclearity == "NN" and node.label == parent.label
-
-
-def _rows(nodes: list[RstNode], children: list[list[int]]) -> list[int]:
-    """Number the rows from the top; nodes that are not drawn get -1."""
-    rows = [-1] * len(nodes)
-    rows[0] = 0
-    for index, below in enumerate(children):
+def _rows(children: list[list[RstNode]]) -> list[int]:
+    """Number the rows from the top."""
+    rows = [0] + [NOT_DRAWN] * (len(children) - 1)
+    for row, below in zip(rows, children, strict=True):
         for child in below:
-            rows[child] = rows[index] + 1
+            rows[child.index] = row + 1
     return rows
 
 
-def _box_widths(nodes: list[RstNode], texts: list[WrappedText], edu_width: int) -> list[int]:
+def _box_widths(tree: RstTree, texts: list[WrappedText], edu_width: int) -> list[int]:
     """Make each box as wide as its text. The narrowest must leave room for the longest label: on
     an arc between two of them that is the width of one box and a half."""
-    relations = {node.relation for node in nodes if node.relation is not None}
+    relations = {node.relation or "" for node in tree.find()}
     longest = max((_clean_label(relation)[1] for relation in relations), default=0)
     narrowest = min(max(MIN_BOX_WIDTH, (longest + PADDING) * 2 // 3), edu_width)
     # Even, so that the middle of a box is a whole number.
@@ -200,74 +185,51 @@ def _box_widths(nodes: list[RstNode], texts: list[WrappedText], edu_width: int) 
 
 def _place_boxes(widths: list[int], mirror: bool) -> tuple[list[int], int]:
     """Set the boxes side by side; return their left edges and the width of the picture."""
-    lefts, x = [], MARGIN
-    for width in widths:
-        lefts.append(x)
-        x += width + GAP
-    total = x - GAP + MARGIN
+    *lefts, end = accumulate(widths, lambda x, width: x + width + GAP, initial=MARGIN)
+    total = end - GAP + MARGIN
     if mirror:
         lefts = [total - left - width for left, width in zip(lefts, widths, strict=True)]
     return lefts, total
 
 
 def _hanging_points(
-    nodes: list[RstNode], children: list[list[int]], box_centers: list[int]
+    tree: RstTree, children: list[list[RstNode]], box_centers: list[int]
 ) -> list[int]:
     """Hang each span above its nucleus, or in the middle above several."""
-    xs = [0] * len(nodes)
-    for index in range(len(nodes) - 1, -1, -1):
-        below = children[index]
-        if not below:
-            xs[index] = box_centers[nodes[index].start]
-        elif nodes[index].nuclearity == "NN":
-            xs[index] = (xs[below[0]] + xs[below[-1]]) // 2
+    xs = [0] * len(children)
+    for node, below in zip(reversed(list(tree)), reversed(children), strict=True):
+        if node.nuclearity == "NN" and below:
+            xs[node.index] = (xs[below[0].index] + xs[below[-1].index]) // 2
+        elif node.nucleus is not None:
+            xs[node.index] = xs[node.nucleus.index]
         else:
-            xs[index] = xs[next(i for i in below if nodes[i].role == "N")]
+            xs[node.index] = box_centers[node.start]
     return xs
 
 
 def _lay_out_group(line: SpanLine, nuclei: list[RstNode], nuclei_x: list[int]) -> NucleusGroup:
-    assert line.node.relation is not None
-    room = 2 * min(line.x - line.left, line.right - line.x)
-    text, _ = _fit_label(line.node.relation, room)
-    return NucleusGroup(
-        node=line.node,
-        nuclei=tuple(nuclei),
-        x=line.x,
-        top=line.y + GROUP_DEPTH,
-        nuclei_x=tuple(nuclei_x),
-        y=line.y + ROW_HEIGHT,
-        label=Label(text, line.x, line.y + GROUP_DEPTH - 5),
-    )
-
-
-def _lay_out_arc(
-    line: SpanLine, left: RstNode, right: RstNode, left_x: int, right_x: int
-) -> SatelliteArc:
-    assert line.node.relation is not None
-    satellite, nucleus, satellite_x, nucleus_x = (
-        (left, right, left_x, right_x) if left.role == "S" else (right, left, right_x, left_x)
-    )
+    text, _ = _fit_label(line.node, 2 * min(line.x - line.left, line.right - line.x))
+    top = line.y + GROUP_DEPTH
+    label = Label(text, line.x, top - 5)
     y = line.y + ROW_HEIGHT
-    if satellite_x < nucleus_x:
-        room_left, room_right = line.left, nucleus_x - PADDING
-    else:
-        room_left, room_right = nucleus_x + PADDING, line.right
-    text, width = _fit_label(line.node.relation, room_right - room_left)
-    half = (width + 1) // 2
-    distance = (nucleus_x - satellite_x) // 2
-    distance = max(-MAX_LABEL_DISTANCE, min(distance, MAX_LABEL_DISTANCE))
-    x = max(room_left + half, min(satellite_x + distance, room_right - half))
-    return SatelliteArc(
-        node=line.node,
-        satellite=satellite,
-        nucleus=nucleus,
-        satellite_x=satellite_x,
-        nucleus_x=nucleus_x,
-        top=line.y + RANGE_DEPTH,
-        y=y,
-        label=Label(text, x, y - ARC_LABEL_LIFT),
+    return NucleusGroup(line.node, tuple(nuclei), line.x, top, tuple(nuclei_x), y, label)
+
+
+def _lay_out_arc(line: SpanLine, xs: list[int]) -> SatelliteArc:
+    satellite, nucleus = line.node.satellite, line.node.nucleus
+    assert satellite is not None and nucleus is not None
+    start, end = xs[satellite.index], xs[nucleus.index]
+    room_left, room_right = (
+        (line.left, end - PADDING) if start < end else (end + PADDING, line.right)
     )
+    text, width = _fit_label(line.node, room_right - room_left)
+    half = (width + 1) // 2
+    distance = max(-MAX_LABEL_DISTANCE, min((end - start) // 2, MAX_LABEL_DISTANCE))
+    x = max(room_left + half, min(start + distance, room_right - half))
+    y = line.y + ROW_HEIGHT
+    label = Label(text, x, y - ARC_LABEL_LIFT)
+    top = line.y + RANGE_DEPTH
+    return SatelliteArc(line.node, satellite, nucleus, start, end, top, y, label)
 
 
 # Widths are estimates, on the safe side: the font is only known where the picture is shown.
@@ -307,18 +269,14 @@ def _clean_label(relation: str) -> tuple[str, int]:
     return text, ceil(text_width(text, LABEL_SIZE))
 
 
-def _fit_label(relation: str, room: int) -> tuple[str, int]:
-    """Return a relation's name, cut where there is no room for it, and its width."""
-    text, full_width = _clean_label(relation)
+def _fit_label(node: RstNode, room: int) -> tuple[str, int]:
+    """Return the name of a node's relation, cut where there is no room for it, and its width."""
+    text, full_width = _clean_label(node.relation or "")
     if full_width <= room:
         return text, full_width
-    kept, width = 0, text_width(ELLIPSIS, LABEL_SIZE)
-    for char in text:
-        if width + text_width(char, LABEL_SIZE) > room:
-            break
-        width += text_width(char, LABEL_SIZE)
-        kept += 1
-    return text[:kept] + ELLIPSIS, ceil(width)
+    ends = list(accumulate(text_width(char, LABEL_SIZE) for char in ELLIPSIS + text))
+    kept = max(bisect_right(ends, room) - 1, 0)
+    return text[:kept] + ELLIPSIS, ceil(ends[kept])
 
 
 class WrappedText(NamedTuple):
@@ -343,22 +301,19 @@ def wrap_text(text: str, max_width: int, max_chars: int | None = None) -> Wrappe
     shortened = max_chars is not None and len(text) > max_chars
     if shortened:
         text = text[:max_chars].rstrip() + ELLIPSIS
-    lines, line, line_width, widest = [], "", 0.0, 0.0
-    space_width = text_width(" ")
+    lines, widths, space_width = [""], [0.0], text_width(" ")
     for word in text.split(" "):
-        space = " " if line else ""
+        space = " " if lines[-1] else ""
         for piece, piece_width in _unbreakable_pieces(word, max_width):
-            if line and line_width + len(space) * space_width + piece_width > max_width:
-                lines.append(line)
-                widest = max(widest, line_width)
-                line, line_width, space = "", 0.0, ""
-            line += space + piece
-            line_width += len(space) * space_width + piece_width
+            added = len(space) * space_width + piece_width
+            if lines[-1] and widths[-1] + added > max_width:
+                lines.append(piece)
+                widths.append(piece_width)
+            else:
+                lines[-1] += space + piece
+                widths[-1] += added
             space = ""
-    lines.append(line)
-    return WrappedText(
-        tuple(lines), ceil(max(widest, line_width)), is_right_to_left(text), shortened
-    )
+    return WrappedText(tuple(lines), ceil(max(widths)), is_right_to_left(text), shortened)
 
 
 def _unbreakable_pieces(word: str, max_width: int) -> list[tuple[str, float]]:

@@ -1,8 +1,17 @@
-"""Codes of languages: ISO 639-1 (es), ISO 639-3 (spa) and with a region (pt_BR)."""
+"""Languages: their codes, as ISO 639-1 (es), ISO 639-3 (spa) and with a region (pt_BR), and blank
+pipelines for them."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+import spacy
+from spacy.language import Language
+
+from .errors import Errors, RstError
+
+MULTI_LANGUAGE = "xx"
 
 _PAIRS = """
 af afr  am amh  an arg  ar ara  as asm  az aze  be bel  bg bul  bn ben  bo bod  br bre  bs bos
@@ -36,3 +45,24 @@ def normal_code(code: str) -> str:
 def base_code(code: str) -> str:
     """RETURNS (str): A language's code without its region: "pt" for "pt_BR"."""
     return normal_code(code).split("_")[0]
+
+
+@lru_cache(maxsize=32)
+def blank_pipeline(lang: str = MULTI_LANGUAGE) -> Language:
+    """Get the tokenizer of a language.
+
+    lang (str): The language's code, "xx" for none in particular.
+    RETURNS (Language): spaCy's blank pipeline.
+    RAISES (RstError): If spaCy has none, or needs another package for it.
+    """
+    try:
+        return spacy.blank(lang)
+    except ImportError as error:
+        raise RstError(Errors.R135.format(lang=lang, error=error)) from error
+
+
+@lru_cache(maxsize=1)
+def multilingual_pipeline() -> Language:
+    """RETURNS (Language): A blank pipeline for many languages, with our tokenizer."""
+    tokenizer = {"@tokenizers": "spacy_rst.Tokenizer.v1"}
+    return spacy.blank(MULTI_LANGUAGE, config={"nlp": {"tokenizer": tokenizer}})

@@ -1,0 +1,119 @@
+"""Spans of EDUs in plain torch: their mean vectors, their split points, softmaxes over these.
+
+EDU indices are absolute in the nets: they count through all documents of a batch, so that one
+table serves every document. A span never crosses a document, hence the absolute start identifies
+the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+@dataclass
+class EncodedEdus:
+    """What the encoder makes of the EDUs of some documents.
+
+    edus (Tensor): Float (total_edus, hidden_width), the vectors e_i.
+    sums (Tensor): Double (total_edus + 1, hidden_width), prefix sums of `edus`.
+    state (Tensor): Float (n_documents, hidden_width), the BiGRU's last states: h_0 of the pointer.
+    edu_counts (list[int]): The number of EDUs of each document.
+    """
+
+    edus: Tensor
+    sums: Tensor
+    state: Tensor
+    edu_counts: list[int]
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """RETURNS (list[tuple[int, int]]): The first EDU of each document, and one past its
+        last."""
+        return list(pairwise(accumulate(self.edu_counts, initial=0)))
+
+
+class Candidates(NamedTuple):
+    """All split points of some spans in a flat row.
+
+    splits (Tensor): Long (n_candidates,), the split points.
+    spans (Tensor): Long (n_candidates,), the number of the span that each belongs to.
+    first (Tensor): Long (n_spans,), the position of each span's first split point.
+    """
+
+    splits: Tensor
+    spans: Tensor
+    first: Tensor
+
+
+def all_candidates(starts: Tensor, ends: Tensor) -> Candidates:
+    """List the split points of spans.
+
+    starts (Tensor): Long (n_spans,).
+    ends (Tensor): Long (n_spans,), each larger than its start by two or more.
+    RETURNS (Candidates): The split points.
+    """
+    counts = ends - starts - 1
+    first = counts.cumsum(0) - counts
+    spans = torch.arange(len(starts), device=starts.device).repeat_interleave(counts)
+    positions = torch.arange(len(spans), device=starts.device)
+    return Candidates(positions + (starts + 1 - first).index_select(0, spans), spans, first)
+
+
+def prefix_sums(vectors: Tensor) -> Tensor:
+    """Running sums over the rows, from which the mean of any span costs one subtraction.
+
+    They are kept in double precision: in float32 the sum over thousands of rows would swallow
+    the digits that a short span at the end is made of.
+
+    vectors (Tensor): (n, width).
+    RETURNS (Tensor): (n + 1, width); row i is the sum of the first i vectors.
+    """
+    dtype = torch.float32 if vectors.device.type == "mps" else torch.float64  # MPS has no doubles
+    # Summing along the contiguous axis is several times faster than down the columns.
+    sums = vectors.t().contiguous().cumsum(1, dtype=dtype)
+    return F.pad(sums, (1, 0)).t().contiguous()
+
+
+def span_means(sums: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """The mean vectors of spans.
+
+    sums (Tensor): (n + 1, width), from `prefix_sums`.
+    starts (Tensor): Long (n_spans,).
+    ends (Tensor): Long (n_spans,), each larger than its start.
+    RETURNS (Tensor): Float (n_spans, width).
+    """
+    totals = sums.index_select(0, ends) - sums.index_select(0, starts)
+    # The difference has all its digits: from here on float32 will do, and is faster.
+    return totals.float() / (ends - starts).unsqueeze(1)
+
+
+def segment_log_softmax(scores: Tensor, segments: Tensor, n_segments: int) -> Tensor:
+    """Log softmax within each segment of a flat score vector.
+
+    scores (Tensor): Float (n,).
+    segments (Tensor): Long (n,), the segment of each score.
+    n_segments (int): The number of segments, each with at least one score.
+    RETURNS (Tensor): Float (n,).
+    """
+    tops = segment_max(scores.detach(), segments, n_segments)
+    shifted = scores - tops.index_select(0, segments)
+    totals = scores.new_zeros(n_segments).index_add(0, segments, shifted.exp())
+    return shifted - totals.log().index_select(0, segments)
+
+
+def segment_max(scores: Tensor, segments: Tensor, n_segments: int) -> Tensor:
+    """The largest score of each segment.
+
+    scores (Tensor): (n,).
+    segments (Tensor): Long (n,), the segment of each score.
+    n_segments (int): The number of segments, each with at least one score.
+    RETURNS (Tensor): (n_segments,).
+    """
+    empty = scores.new_empty(n_segments)
+    return empty.scatter_reduce(0, segments, scores, "amax", include_self=False)

@@ -1,0 +1,362 @@
+"""Two ways to split spans of EDUs, in plain torch.
+
+The pointer splitter follows Liu, Shi & Chen (2020), appendix A. The span splitter replaces the
+recurrent pointer by a score for every candidate of a span, which needs no state: all spans of a
+level are split in one call, and an exact search is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.checkpoint import checkpoint
+
+from ..recurrent import run_packed
+from .spans import (
+    Candidates,
+    EncodedEdus,
+    all_candidates,
+    prefix_sums,
+    segment_log_softmax,
+    segment_max,
+    span_means,
+)
+
+# Rows scored at a time: few enough to stay in a CPU's cache, many enough to hide the call costs.
+CANDIDATE_ROWS = 2048
+# In training, candidates beyond these are scored in chunks whose hidden layer is not kept, but
+# computed again on the way back.
+TRAINING_ROWS = 100_000
+# Log probabilities that differ by less are equal.
+ROUNDING_ERROR = 1e-5
+
+
+class Splitter(nn.Module):
+    """Chooses the split points of spans. A span start:end has the candidates start+1 ... end-1.
+
+    hidden_width (int): Width of the EDU vectors.
+    """
+
+    def __init__(self, hidden_width: int):
+        super().__init__()
+        self.dropout = nn.Dropout(0.0)
+
+    def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
+        """The log probabilities of gold splits.
+
+        encoded (EncodedEdus): The encoded documents.
+        spans (Tensor): Long (n_splits, 3), the absolute splits of all documents with two or more
+            EDUs, each depth-first and left-first.
+        RETURNS (Tensor): Float (n_splits,).
+        """
+        raise NotImplementedError
+
+    def explored_log_probs(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
+        """Let the splitter divide the documents by itself, and compare with the gold trees where
+        its spans are none of theirs.
+
+        encoded (EncodedEdus): The encoded documents.
+        gold (Tensor): Long (n_splits, 3), as for `gold_log_probs`.
+        RETURNS (Tensor): Float (n_spans,), the log probabilities of the best splits of spans that
+            are not in the gold trees.
+        RAISES (ValueError): If the scores depend on earlier splits.
+        """
+        raise ValueError(f"{type(self).__name__} has no scores for spans outside a gold tree.")
+
+    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+        """Split all documents; at least one must have two EDUs.
+
+        encoded (EncodedEdus): The encoded documents.
+        max_exact (int): For documents with at most so many EDUs, find the tree with the highest
+            product of split probabilities, instead of the best split of each span from the top.
+        RETURNS (tuple[Tensor, Tensor]): Absolute splits (n, 3) and their probabilities, on the CPU.
+        RAISES (ValueError): If an exact search is asked for, and the scores depend on earlier
+            splits.
+        """
+        raise NotImplementedError
+
+
+class PointerSplitter(Splitter):
+    """The paper's decoder: a GRU reads the spans depth-first, and its state points at an EDU.
+
+    The candidate k is scored by the dot product of the GRU's state and the last EDU of the left
+    part, e_(k-1).
+    """
+
+    def __init__(self, hidden_width: int):
+        super().__init__(hidden_width)
+        self.gru = nn.GRU(hidden_width, hidden_width, batch_first=True)
+
+    def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
+        """See `Splitter`. All decoder inputs are known beforehand, with teacher forcing."""
+        documents = [i for i, count in enumerate(encoded.edu_counts) if count > 1]
+        steps = [encoded.edu_counts[i] - 1 for i in documents]
+        starts, splits, ends = spans.unbind(1)
+        inputs = span_means(encoded.sums, starts, ends).split(steps)
+        states, _ = run_packed(self.gru, inputs, encoded.state[documents].unsqueeze(0))
+        edus = encoded.edus.split(encoded.edu_counts)
+        keys = pad_sequence([edus[i] for i in documents], batch_first=True)
+        queries = self.dropout(pad_sequence(states, batch_first=True))
+        scores = torch.bmm(queries, keys.transpose(1, 2))
+        step_counts = torch.tensor(steps, device=spans.device)
+        is_step = torch.arange(max(steps), device=spans.device) < step_counts.unsqueeze(1)
+        # Splits lie in document order, so the real rows of the padded scores line up with them.
+        scores = scores[is_step]
+        offsets = torch.tensor([encoded.bounds[i][0] for i in documents], device=spans.device)
+        column = torch.arange(scores.shape[1], device=spans.device) + 1
+        column = column + offsets.repeat_interleave(step_counts).unsqueeze(1)
+        illegal = (column <= starts.unsqueeze(1)) | (column >= ends.unsqueeze(1))
+        log_probs = scores.masked_fill(illegal, -torch.inf).log_softmax(1)
+        return log_probs.gather(1, (splits - column[:, 0]).unsqueeze(1)).squeeze(1)
+
+    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+        """See `Splitter`. Each step takes one span of every unfinished document.
+
+        The steps run in NumPy on the CPU. They are tiny and wait for each other, so that what
+        counts is the cost of a call: NumPy's is half of torch's, and below a GPU kernel's launch.
+        """
+        if max_exact:
+            raise ValueError("The pointer's scores depend on earlier splits: no exact search.")
+        # A document of m EDUs takes m-1 steps. Longest first, those at work are always a prefix.
+        order = sorted(range(len(encoded.edu_counts)), key=lambda i: -encoded.edu_counts[i])
+        order = [i for i in order if encoded.edu_counts[i] > 1]
+        n_steps = [encoded.edu_counts[i] - 1 for i in order]
+        stacks = [[encoded.bounds[i]] for i in order]
+        input_weight, recurrent_weight, input_bias, recurrent_bias = self.gru.all_weights[0]
+        # The GRU's input is linear in the span's mean: project the EDUs once, then average.
+        input_sums = prefix_sums(F.linear(encoded.edus, input_weight, input_bias)).cpu().numpy()
+        weight, bias = recurrent_weight.t().contiguous().cpu().numpy(), recurrent_bias.cpu().numpy()
+        edus, states = encoded.edus.cpu().numpy(), encoded.state[order].cpu().numpy()
+        found: list[tuple[int, int, int]] = []
+        probs: list[float] = []
+        at_work = len(order)
+        for step in range(n_steps[0]):
+            while n_steps[at_work - 1] <= step:
+                at_work -= 1
+            spans = [stack.pop() for stack in stacks[:at_work]]
+            bounds = np.array(spans)
+            inputs = (input_sums[bounds[:, 1]] - input_sums[bounds[:, 0]]).astype(np.float32)
+            inputs /= (bounds[:, 1:] - bounds[:, :1]).astype(np.float32)
+            states = states[:at_work]
+            states = _gru_step(inputs, states @ weight + bias, states)
+            for stack, (start, end), state in zip(stacks, spans, states, strict=False):
+                pick, prob = 0, 1.0
+                if end - start > 2:
+                    pick, prob = self.pick(edus[start : end - 1] @ state)
+                split = start + 1 + pick
+                found.append((start, split, end))
+                probs.append(prob)
+                if end - split > 1:
+                    stack.append((split, end))
+                if split - start > 1:
+                    stack.append((start, split))
+        return torch.tensor(found), torch.tensor(probs)
+
+    def pick(self, scores: np.ndarray) -> tuple[int, float]:
+        """Choose a candidate of a span.
+
+        scores (np.ndarray): Float (n_candidates,).
+        RETURNS (tuple[int, float]): The candidate's index and its probability.
+        """
+        pick = int(scores.argmax())
+        return pick, 1 / float(np.exp(scores - scores[pick]).sum())
+
+
+def _gru_step(inputs: np.ndarray, recurrent: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """The gates of a GRU, given what its weights and biases make of the input and of the state."""
+    width = states.shape[1]
+    gates = inputs[:, : 2 * width] + recurrent[:, : 2 * width]
+    # The logistic function by way of tanh, which does not overflow.
+    gates *= 0.5
+    np.tanh(gates, out=gates)
+    gates += 1
+    gates *= 0.5
+    reset, update = gates[:, :width], gates[:, width:]
+    new = reset * recurrent[:, 2 * width :]
+    new += inputs[:, 2 * width :]
+    np.tanh(new, out=new)
+    return new + update * (states - new)
+
+
+class _SpanTables(NamedTuple):
+    """The first layer of the span scorer, applied to the EDUs once per batch.
+
+    left, right: prefix sums of the EDUs through the blocks for the mean of the left part and of
+    the right part; border: row u is the sum of the blocks for the EDUs u and u+1, and the bias;
+    sums: prefix sums of the EDUs; whole: the block for the mean of the whole span, which is applied
+    to each span when it is split.
+    """
+
+    left: Tensor
+    right: Tensor
+    border: Tensor
+    sums: Tensor
+    whole: Tensor
+
+
+class SpanSplitter(Splitter):
+    """Scores each candidate k of a span on its own, without a recurrent state:
+
+    w . ReLU(W [mean left; mean right; e_(k-1); e_k; mean span] + b), softmax over the candidates.
+    """
+
+    def __init__(self, hidden_width: int):
+        super().__init__(hidden_width)
+        self.mix = nn.Linear(5 * hidden_width, hidden_width)
+        # A bias would cancel in the softmax.
+        self.score = nn.Linear(hidden_width, 1, bias=False)
+
+    def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
+        """See `Splitter`. The order of the spans does not matter."""
+        starts, splits, ends = spans.unbind(1)
+        log_probs, candidates = self._log_probs(self._tables(encoded), starts, ends)
+        return log_probs.index_select(0, candidates.first + splits - starts - 1)
+
+    def explored_log_probs(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
+        """See `Splitter`.
+
+        A gold tree says how any span is split best: where the smallest gold span around it is
+        split, for this keeps all gold spans that still can be kept. Of the gold splits within the
+        span it is the one with the longest gold span.
+        """
+        with torch.no_grad():
+            own = self.decode(encoded)[0].to(gold.device)
+        n_edus = len(encoded.edus)
+        keys, gold_keys = (spans[:, 0] * (n_edus + 1) + spans[:, 2] for spans in (own, gold))
+        starts, _, ends = own[~torch.isin(keys, gold_keys)].unbind(1)
+        if not len(starts):
+            return encoded.edus.new_zeros(0)
+        gold_lengths = encoded.edus.new_zeros(n_edus)
+        gold_lengths[gold[:, 1]] = (gold[:, 2] - gold[:, 0]).to(gold_lengths.dtype)
+        log_probs, candidates = self._log_probs(self._tables(encoded), starts, ends)
+        best = self.pick(gold_lengths[candidates.splits], candidates.spans, candidates.first)
+        return log_probs.index_select(0, best)
+
+    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+        """See `Splitter`. Without a search, a level of all trees is split at a time."""
+        tables = self._tables(encoded)
+        bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
+        searched = [(start, end) for start, end in bounds if end - start <= max_exact]
+        greedy = [(start, end) for start, end in bounds if end - start > max_exact]
+        results = [self._search(tables, start, end) for start, end in searched]
+        if greedy:
+            results.append(self._split_levels(tables, greedy))
+        spans, log_probs = zip(*results, strict=True)
+        return torch.cat(spans).cpu(), torch.cat(log_probs).exp().cpu()
+
+    def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
+        """Choose a candidate for each span of a level; of equal ones, the leftmost. What differs
+        by no more than rounding errors counts as equal: they change with the batch, and a text that
+        repeats itself has many such candidates.
+
+        log_probs (Tensor): Float (n_candidates,), the candidates of all spans.
+        spans (Tensor): Long (n_candidates,), the span of each.
+        first (Tensor): Long (n_spans,), the position of each span's first candidate.
+        RETURNS (Tensor): Long (n_spans,), the positions of the chosen ones.
+        """
+        best = segment_max(log_probs, spans, len(first))
+        is_best = log_probs >= best.index_select(0, spans) - ROUNDING_ERROR
+        positions = is_best.nonzero().squeeze(1)
+        return torch.full_like(first, len(log_probs)).scatter_reduce(
+            0, spans.index_select(0, positions), positions, "amin"
+        )
+
+    def _split_levels(
+        self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
+    ) -> tuple[Tensor, Tensor]:
+        starts, ends = torch.tensor(bounds, device=tables.border.device).unbind(1)
+        found: list[Tensor] = []
+        found_log_probs: list[Tensor] = []
+        while len(starts):
+            log_probs, candidates = self._log_probs(tables, starts, ends)
+            picks = self.pick(log_probs, candidates.spans, candidates.first)
+            splits = candidates.splits.index_select(0, picks)
+            found.append(torch.stack([starts, splits, ends], dim=1))
+            found_log_probs.append(log_probs.index_select(0, picks))
+            starts, ends = torch.cat([starts, splits]), torch.cat([splits, ends])
+            is_open = ends - starts > 1
+            starts, ends = starts[is_open], ends[is_open]
+        return torch.cat(found), torch.cat(found_log_probs)
+
+    def _search(self, tables: _SpanTables, start: int, end: int) -> tuple[Tensor, Tensor]:
+        """Score the m^3/6 candidates of all spans of a document, and search from short to long."""
+        device, n_edus = tables.border.device, end - start
+        # Indexed by [start, end]: log probability of the best tree, its split, that split's own.
+        best = torch.zeros(n_edus + 1, n_edus + 1, device=device)
+        best_split = torch.zeros_like(best, dtype=torch.long)
+        split_log_probs = torch.zeros_like(best)
+        for length in range(2, n_edus + 1):
+            starts = torch.arange(n_edus - length + 1, device=device)
+            ends = starts + length
+            candidates = all_candidates(starts + start, ends + start)
+            scores = self._scores(tables, starts + start, ends + start, candidates)
+            log_probs = scores.view(len(starts), length - 1).log_softmax(1)
+            splits = candidates.splits.view(len(starts), length - 1) - start
+            below = best[starts.unsqueeze(1), splits] + best[splits, ends.unsqueeze(1)]
+            best[starts, ends], picks = (log_probs + below).max(1)
+            picks = picks.unsqueeze(1)
+            best_split[starts, ends] = splits.gather(1, picks).squeeze(1)
+            split_log_probs[starts, ends] = log_probs.gather(1, picks).squeeze(1)
+        split_of = best_split.tolist()
+        found: list[tuple[int, int, int]] = []
+        stack = [(0, n_edus)]
+        while stack:
+            low, high = stack.pop()
+            if high - low > 1:
+                split = split_of[low][high]
+                found.append((low, split, high))
+                stack += [(split, high), (low, split)]
+        spans = torch.tensor(found, device=device)
+        return spans + start, split_log_probs[spans[:, 0], spans[:, 2]]
+
+    def _tables(self, encoded: EncodedEdus) -> _SpanTables:
+        left, right, last, following, whole = self.mix.weight.chunk(5, dim=1)
+        border = F.linear(encoded.edus[:-1], last, self.mix.bias)
+        border = border + F.linear(encoded.edus[1:], following)
+        left, right = (prefix_sums(F.linear(encoded.edus, block)) for block in (left, right))
+        return _SpanTables(left, right, border, encoded.sums, whole)
+
+    def _log_probs(
+        self, tables: _SpanTables, starts: Tensor, ends: Tensor
+    ) -> tuple[Tensor, Candidates]:
+        candidates = all_candidates(starts, ends)
+        scores = self._scores(tables, starts, ends, candidates)
+        return segment_log_softmax(scores, candidates.spans, len(starts)), candidates
+
+    def _scores(
+        self, tables: _SpanTables, starts: Tensor, ends: Tensor, candidates: Candidates
+    ) -> Tensor:
+        """The scores of all candidates of some spans, a bounded number at a time."""
+        splits, spans, _ = candidates
+        whole = F.linear(span_means(tables.sums, starts, ends), tables.whole)
+        row_starts, row_ends = starts.index_select(0, spans), ends.index_select(0, spans)
+        rows = torch.stack([row_starts, splits, row_ends, spans])
+        if not torch.is_grad_enabled():
+            chunks = rows.split(CANDIDATE_ROWS, dim=1)
+            return torch.cat([self._score_rows(tables, whole, chunk) for chunk in chunks])
+        chunks = rows.split(TRAINING_ROWS, dim=1)
+        if len(chunks) == 1:
+            return self._score_rows(tables, whole, rows)
+        return torch.cat(
+            [
+                checkpoint(self._score_rows, tables, whole, chunk, use_reentrant=False)
+                for chunk in chunks
+            ]
+        )
+
+    def _score_rows(self, tables: _SpanTables, whole: Tensor, rows: Tensor) -> Tensor:
+        starts, splits, ends, spans = rows
+        hidden = span_means(tables.left, starts, splits)
+        hidden += span_means(tables.right, splits, ends)
+        hidden += tables.border.index_select(0, splits - 1)
+        hidden += whole.index_select(0, spans)
+        return self.score(self.dropout(F.relu(hidden, inplace=True))).squeeze(1)
+
+
+SPLITTERS: dict[str, type[Splitter]] = {"pointer": PointerSplitter, "span": SpanSplitter}

@@ -1,0 +1,150 @@
+"""What the trainable components share as parts of a pipeline."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from spacy.errors import Errors as SpacyErrors
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer, set_dropout_rate
+
+from .shims import LazyNetShim
+from .windows import batch_by_size
+
+TRANSFORMER_LISTENER = {
+    "@architectures": "spacy-transformers.TransformerListener.v1",
+    "grad_factor": 1.0,
+    "upstream": "*",
+    "pooling": {"@layers": "reduce_mean.v1"},
+}
+SAMPLE_DOCS = 10
+
+
+def default_model_config(architecture: str, build: Callable[..., Model]) -> dict[str, Any]:
+    """Write out the config of a component's model that listens to a `transformer`.
+
+    architecture (str): The registered name of the architecture.
+    build (Callable[..., Model]): The function that is registered under it.
+    RETURNS (dict[str, Any]): The config, with the defaults of the function.
+    """
+    parameters = inspect.signature(build).parameters.items()
+    options = {name: option.default for name, option in parameters if name != "tok2vec"}
+    return {"@architectures": architecture, **options, "tok2vec": TRANSFORMER_LISTENER}
+
+
+class TolerantPipe(TrainablePipe):
+    """A trainable component around a torch net, in which a bad Doc does not take its batch along.
+
+    Subclasses add `initialize`, `predict`, `set_annotations`, and `learn`, which `update` calls.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): A model whose first shim is a `LazyNetShim`.
+    name (str): The component's name, under which its loss is recorded.
+    max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
+    """
+
+    # Parts of the loss that are recorded beside the whole.
+    partial_losses: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], Any],
+        name: str,
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.max_batch_tokens = max_batch_tokens
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {}
+
+    def initialize_model(self, get_examples: Callable[[], Iterable[Example]]) -> None:
+        """Give the model new weights.
+
+        get_examples (Callable): A function that returns the training examples.
+        """
+        sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
+        self.model.initialize(X=sample)
+
+    def predict_batches(self, docs: Iterable[Doc]) -> Iterator[Any]:
+        """Run Docs through the model, a bounded number of tokens at a time.
+
+        docs (Iterable[Doc]): The Docs.
+        YIELDS (Any): The model's output for each Doc.
+        RAISES (ValueError): If the model has no weights yet.
+        """
+        shim = self.model.shims[0]
+        if not (isinstance(shim, LazyNetShim) and shim.is_built):
+            raise ValueError(SpacyErrors.E109.format(name=self.name))
+        for batch in batch_by_size(docs, self.max_batch_tokens):
+            yield from self.model.predict(batch)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Process a stream of Docs.
+
+        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (int): The number of Docs to buffer.
+        YIELDS (Doc): The Docs in order.
+        """
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception:  # whatever it is, __call__ hands it to the error handler
+                processed = (self(doc) for doc in docs)
+                yield from (doc for doc in processed if doc is not None)
+            else:
+                yield from docs
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch.
+
+        examples (Iterable[Example]): The batch. Documents without gold annotation teach nothing.
+        drop (float): The dropout rate of the encoder, and of the component's net where that has no
+            rate of its own.
+        sgd (Optimizer | None): The optimizer.
+        losses (dict[str, float] | None): Record of the losses, to which this one is added under
+            the component's name.
+        RETURNS (dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        for key in (self.name, *self.partial_losses):
+            losses.setdefault(key, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        if not any(len(example.predicted) for example in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        for key, loss in self.learn(examples).items():
+            losses[key] += loss
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        return losses
+
+    def learn(self, examples: Sequence[Example]) -> dict[str, float]:
+        """Find the gradients of a batch. All Docs must go into the model at once, also those
+        without gold annotation: a listener takes whole batches only.
+
+        examples (Sequence[Example]): The batch.
+        RETURNS (dict[str, float]): The loss under the component's name, and its parts.
+        """
+        raise NotImplementedError

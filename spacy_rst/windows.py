@@ -1,0 +1,78 @@
+"""Long sequences in overlapping windows, and batches of bounded size: plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
+
+from .errors import Errors, RstError
+
+Item = TypeVar("Item")
+
+
+class Window(NamedTuple):
+    """A part of a document with context around it; token numbers count through the batch.
+
+    start, end (int): The tokens that are read.
+    keep_start, keep_end (int): Those whose scores are kept.
+    """
+
+    start: int
+    end: int
+    keep_start: int
+    keep_end: int
+
+
+def cut_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Window]:
+    """Cut long documents into overlapping windows. A document that fits into one stays whole.
+
+    lengths (Sequence[int]): The number of tokens of each document.
+    window (int): The most tokens of a window.
+    margin (int): Tokens of context at each side of what is kept, but for a document's ends.
+    YIELDS (Window): The windows. What they keep covers each token once, in order.
+    """
+    for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
+        kept, document_end = offset, offset + length
+        while kept < document_end:
+            # The last window is moved back rather than cut short: it only gets more context.
+            start = max(offset, min(kept - margin, document_end - window))
+            end = min(start + window, document_end)
+            keep_end = end if end == document_end else end - margin
+            yield Window(start, end, kept, keep_end)
+            kept = keep_end
+
+
+def check_window(window: int, margin: int) -> None:
+    """Refuse windows of which nothing would be kept.
+
+    window (int): The tokens of a window.
+    margin (int): The tokens at each side that are not kept.
+    RAISES (RstError): If they do not go together.
+    """
+    if margin < 0 or window <= 2 * margin:
+        raise RstError(Errors.R403.format(window=window, margin=margin))
+
+
+def batch_by_size(
+    items: Iterable[Item],
+    max_size: int,
+    size: Callable[[Item], int] = len,  # type: ignore[assignment]
+) -> Iterator[list[Item]]:
+    """Group items in their order, so that a long stream needs no more memory than a batch.
+
+    items (Iterable[Item]): Docs, windows or the like.
+    max_size (int): The most that a group may sum up to. A larger item goes alone.
+    size (Callable[[Item], int]): How large an item is.
+    YIELDS (list[Item]): The groups.
+    """
+    batch: list[Item] = []
+    total = 0
+    for item in items:
+        if batch and total + size(item) > max_size:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size(item)
+    if batch:
+        yield batch
