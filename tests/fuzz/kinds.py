@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -11,12 +12,11 @@ from random import Random
 from typing import Any
 
 import spacy
-import srsly
 from spacy.tokens import Doc
 
 from spacy_rst import relations
 from spacy_rst.cli._texts import find_texts, read_texts
-from spacy_rst.cli.prepare import LIST_COLUMNS, read_list
+from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
 from spacy_rst.lab.grid import Cell, read_grid
@@ -118,9 +118,7 @@ def _dis_texts() -> list[str]:
 
 def _disrpt_files() -> list[dict[str, str]]:
     """Token and relation files as DISRPT writes them."""
-    return [
-        _as_disrpt(tree, suffix) for tree in _trees()[::2] for suffix in (".conllu", ".tok")
-    ]
+    return [_as_disrpt(tree, suffix) for tree in _trees()[::2] for suffix in (".conllu", ".tok")]
 
 
 def _as_disrpt(tree: RstTree, suffix: str) -> dict[str, str]:
@@ -150,7 +148,9 @@ def _heads(tree: RstTree) -> list[tuple[int | None, str]]:
     heads: list[tuple[int | None, str]] = [(None, "")] * len(tree)
     for start, split, end, label in tree.splits:
         relation, _, nuclearity = label.rpartition("-")
-        left, right = tree.head(tree.covering(start, split)), tree.head(tree.covering(split, end))
+        left, right = (
+            tree.head(tree.covering(*child)).start for child in ((start, split), (split, end))
+        )
         if nuclearity == "SN":
             heads[left] = right, relation.lower()
         else:
@@ -234,8 +234,7 @@ def _read_splits(content: bytes, folder: Path) -> None:
 
 
 def _read_treebank_list(content: bytes, folder: Path) -> None:
-    for bank in read_list(_write(content, folder, "treebanks.tsv")):
-        bank.path.exists()
+    _read_list(_write(content, folder, "treebanks.tsv"))
 
 
 def _read_relations(content: bytes, folder: Path) -> None:
@@ -275,7 +274,9 @@ def _jsonl_texts() -> list[str]:
 
 def _read_jsonl(content: bytes, folder: Path) -> None:
     path = _write(content, folder, "texts.jsonl")
-    problems = [text for _, text in read_texts(find_texts([str(path)])) if not isinstance(text, str)]
+    problems = [
+        text for _, text in read_texts(find_texts([str(path)])) if not isinstance(text, str)
+    ]
     for problem in sorted(problems, key=lambda problem: isinstance(problem, RstError)):
         raise problem
 
@@ -292,6 +293,13 @@ def _read_layout(content: bytes, folder: Path, *, name: str) -> None:
 
 def _docbin() -> list[bytes]:
     return [new_docbin(_docs()[:1]).to_bytes(), new_docbin(_docs()[4:6]).to_bytes()]
+
+
+def _mutate_docbin(content: bytes, rng: Random) -> bytes:
+    """Damage the file, or what is packed in it."""
+    if rng.random() < 0.3:
+        return mutate_bytes(content, rng)
+    return zlib.compress(mutate_bytes(zlib.decompress(content), rng))
 
 
 def _read_docbin(content: bytes, folder: Path) -> None:
@@ -360,7 +368,7 @@ for _kind in (
     Kind("disrpt", _disrpt_files, _mutate_files, _read_treebank_files),
     Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
     Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
-    Kind("docbin", _docbin, mutate_bytes, _read_docbin),
+    Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
     Kind("result", _results, _mutate_result, _read_result),
 ):
     KINDS[_kind.name] = _kind

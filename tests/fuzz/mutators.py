@@ -22,7 +22,20 @@ SNIPPETS = (
     *(" ", " " * 2000, "\u00a0", "\u200b", "\U0001f600", "e\u0301" * 50, "ß", "İ", "_", "\\"),
     *("<", ">", "&", "&lol;", "&#0;", "<!ENTITY a 'b'>", "<![CDATA[", "]]>", "<!--", "<p>" * 300),
     *("(", ")", "(" * 400, "_!", "<P>", "{", "}", "[", "]", "[" * 3000, '{"a":' * 2000, '"', "'"),
-    *("null", "NaN", "Infinity", "-0", "1.5", "true", "span", "*", "#", "# newdoc id = x", "..", "/"),
+    *(
+        "null",
+        "NaN",
+        "Infinity",
+        "-0",
+        "1.5",
+        "true",
+        "span",
+        "*",
+        "#",
+        "# newdoc id = x",
+        "..",
+        "/",
+    ),
     *("a" * 5000, "|", "`" * 300, ">" * 300, "- " * 300, "%s", "{0}", "no: yes", "&a [*a]", "---"),
 )
 BYTES = (b"\xff", b"\xfe\xff", b"\xed\xa0\x80", b"\xc3", b"\xf4\x90\x80\x80", b"\x1b[2J", b"\xe9")
@@ -43,8 +56,11 @@ def mutate_text(text: str, rng: Random) -> bytes:
     rng (Random): What decides.
     RETURNS (bytes): The content of the damaged file.
     """
+    is_gentle = rng.random() < 0.5
     for _ in range(rng.randint(1, MAX_CHANGES)):
-        text = rng.choice(TEXT_CHANGES)(text, rng)
+        text = rng.choice(GENTLE_CHANGES if is_gentle else TEXT_CHANGES)(text, rng)
+    if is_gentle:
+        return text.encode("utf8")
     if rng.random() < 0.1:
         return text.encode(rng.choice(ENCODINGS), errors="replace")
     content = text.encode("utf8", errors="surrogatepass")
@@ -71,12 +87,13 @@ def mutate_json(value: Any, rng: Random) -> Any:
     RETURNS (Any): The damaged value.
     """
     value = copy.deepcopy(value)
+    change = rng.choice((_change_container, _change_gently))
     for _ in range(rng.randint(1, MAX_CHANGES)):
-        containers = list(_containers(value))
+        containers = _containers(value)
         if not containers or rng.random() < 0.02:
             value = copy.deepcopy(rng.choice(VALUES))
         else:
-            _change_container(rng.choice(containers), rng)
+            change(rng.choice(containers), rng)
     return value
 
 
@@ -110,6 +127,18 @@ def _change_container(container: Any, rng: Random) -> None:
         container[rng.choice(SNIPPETS)] = copy.deepcopy(container[other])
     else:
         container[key] = copy.deepcopy(rng.choice(VALUES))
+
+
+def _change_gently(container: Any, rng: Random) -> None:
+    """Change values, not types, so that they come by the first check."""
+    keys = list(container) if isinstance(container, dict) else list(range(len(container)))
+    key, other = rng.choice(keys), rng.choice(keys)
+    if type(container[key]) is int:
+        container[key] += rng.choice((-1, 1))
+    elif isinstance(container[key], float):
+        container[key] = rng.random() * rng.choice((1, 2))
+    elif type(container[key]) is type(container[other]):
+        container[key] = copy.deepcopy(container[other])
 
 
 def _delete(text: str, rng: Random) -> str:
@@ -170,6 +199,26 @@ TEXT_CHANGES: tuple[Callable[[str, Random], str], ...] = (
     *(_delete, _repeat, _insert, _insert, _cut, _change_lines, _change_lines),
     *(_change_number, _change_number, _change_number, _change_word, _change_word, _change_word),
 )
+
+
+def _exchange_number(text: str, rng: Random) -> str:
+    return _exchange(text, NUMBER, rng)
+
+
+def _exchange_word(text: str, rng: Random) -> str:
+    return _exchange(text, WORD, rng)
+
+
+def _exchange(text: str, pattern: re.Pattern[str], rng: Random) -> str:
+    found = list(pattern.finditer(text))
+    if not found:
+        return text
+    old, new = rng.choice(found), rng.choice(found)
+    return text[: old.start()] + new[0] + text[old.end() :]
+
+
+# Those that keep brackets and quotation marks, so that they come by the first check.
+GENTLE_CHANGES = (_exchange_number, _exchange_number, _exchange_word, _exchange_word, _change_lines)
 
 
 def _slice(text: str, rng: Random) -> tuple[int, int]:
