@@ -5,12 +5,15 @@ from __future__ import annotations
 from .about import __version__
 from .display import render, serve
 from .doc import doc_from_edus, register_extensions
+from .doc_layout import get_layout, read_html, read_markdown, set_layout, source_range
 from .errors import Errors, RstError
+from .layout import Block
 from .pipelines import load
 from .translator.registry import register_registry
 from .tree import Dependency, RstNode, RstTree, Score, Split
 
 __all__ = [
+    "Block",
     "Dependency",
     "Errors",
     "RstError",
@@ -20,9 +23,14 @@ __all__ = [
     "Split",
     "__version__",
     "doc_from_edus",
+    "get_layout",
     "load",
+    "read_html",
+    "read_markdown",
     "render",
     "serve",
+    "set_layout",
+    "source_range",
 ]
 
 register_extensions()

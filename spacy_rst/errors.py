@@ -87,6 +87,15 @@ class Errors(metaclass=_MessagesWithCodes):
         "The EDUs do not fit the tokens any more, as happens when a Doc is retokenized after they "
         "were set. Set doc.spans['edus'] again, or retokenize first."
     )
+    R031 = "'{kind}' is no kind of block. Use one of: {known}."
+    R032 = (
+        "The block {start}:{end} is empty, overlaps the block before it, or does not lie in the "
+        "text. Give blocks in text order, side by side."
+    )
+    R033 = (
+        "The text {text!r} belongs to no block. Blocks must cover all text but white space; make "
+        "it a paragraph if it is nothing else."
+    )
 
     # Treebank files
     R101 = (

@@ -1,0 +1,145 @@
+"""Blocks of a text, and the way back from a text to the source it was read from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from ..errors import Errors, RstError
+
+PARAGRAPH = "paragraph"
+HEADING = "heading"
+ITEM = "item"
+QUOTATION = "quotation"
+CAPTION = "caption"
+ROW = "row"
+CODE = "code"
+TURN = "turn"
+KINDS = (PARAGRAPH, HEADING, ITEM, QUOTATION, CAPTION, ROW, CODE, TURN)
+
+
+class Block(NamedTuple):
+    """A part of a text that is set apart from what stands before and after it.
+
+    The blocks of a text lie side by side: in order, without overlap, nothing but white space
+    between them. What lies inside of another thing is a block of the innermost kind. A list or a
+    table is a run of items or rows.
+
+    start (int): Where it starts, in characters.
+    end (int): Where it ends.
+    kind (str): One of `KINDS`.
+    level (int): Of a heading: its rank, 1 for the highest. Of an item or a quotation: how deep it
+        is nested, 1 for the outermost. 0 elsewhere.
+    speaker (Optional[str]): Who says it, where that is known.
+    continues (bool): Whether it is a further paragraph of the item, quotation or turn that an
+        earlier block began.
+    """
+
+    start: int
+    end: int
+    kind: str
+    level: int = 0
+    speaker: str | None = None
+    continues: bool = False
+
+
+class Segment(NamedTuple):
+    """A stretch of a text and of the source that it comes from. Where both are equally long, they
+    correspond character by character.
+
+    start (int): Where it starts in the text.
+    end (int): Where it ends in the text.
+    source_start (int): Where it starts in the source.
+    source_end (int): Where it ends in the source.
+    """
+
+    start: int
+    end: int
+    source_start: int
+    source_end: int
+
+    @property
+    def is_verbatim(self) -> bool:
+        """RETURNS (bool): Whether text and source correspond character by character."""
+        return self.end - self.start == self.source_end - self.source_start
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A text with its blocks.
+
+    text (str): The text to parse.
+    blocks (Sequence[Block]): Its blocks; none where the layout is unknown.
+    segments (Sequence[Segment]): Where the text comes from, in order.
+    """
+
+    text: str
+    blocks: Sequence[Block]
+    segments: Sequence[Segment]
+
+    @classmethod
+    def verbatim(cls, text: str, blocks: Iterable[Block]) -> Self:
+        """RETURNS (Layout): The layout of a text that is its own source."""
+        return cls(text, tuple(blocks), (Segment(0, len(text), 0, len(text)),))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [segment.start for segment in self.segments]
+
+    def source_offset(self, position: int) -> int:
+        """Find a character of the text in the source.
+
+        position (int): Where it stands in the text.
+        RETURNS (int): Where it stands in the source. Of a break that the reader wrote: where the
+            text before it ends.
+        """
+        number = bisect_right(self._starts, position) - 1
+        if number < 0:
+            return 0
+        segment = self.segments[number]
+        if position >= segment.end:
+            return segment.source_end
+        return min(segment.source_start + position - segment.start, segment.source_end)
+
+    def source_range(self, start: int, end: int) -> tuple[int, int]:
+        """Find a stretch of the text in the source, with the marks and tags inside of it.
+
+        start (int): Where it starts in the text.
+        end (int): Where it ends in the text.
+        RETURNS (Tuple[int, int]): Where it starts and ends in the source.
+        """
+        source_start = self.source_offset(start)
+        if end <= start:
+            return source_start, source_start
+        last = self.segments[max(bisect_right(self._starts, end - 1) - 1, 0)]
+        source_end = last.source_end if end >= last.end else self.source_offset(end)
+        return source_start, max(source_start, source_end)
+
+
+def check_blocks(text: str, blocks: Sequence[Block]) -> None:
+    """Check that blocks lie side by side and cover a text.
+
+    text (str): The text.
+    blocks (Sequence[Block]): The blocks; none is fine.
+    RAISES (RstError): If they do not, or a kind is not known.
+    """
+    if not blocks:
+        return
+    covered = 0
+    for block in blocks:
+        if block.kind not in KINDS:
+            raise RstError(Errors.R031.format(kind=block.kind, known=", ".join(KINDS)))
+        if block.start < covered or not block.start < block.end <= len(text):
+            raise RstError(Errors.R032.format(start=block.start, end=block.end))
+        _check_gap(text, covered, block.start)
+        covered = block.end
+    _check_gap(text, covered, len(text))
+
+
+def _check_gap(text: str, start: int, end: int) -> None:
+    gap = text[start:end].strip()
+    if gap:
+        raise RstError(Errors.R033.format(text=gap[:40]))

@@ -1,0 +1,231 @@
+"""Blocks of plain text, in many scripts."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_rst.layout import check_blocks, read_plain
+
+from .blocks import describe, read_text
+
+PROSE = "It rained all day, so that nobody went out."
+
+
+def described(text: str) -> list[tuple[str, str]]:
+    blocks = read_plain(text)
+    check_blocks(text, blocks)
+    return describe(text, blocks)
+
+
+def kinds(text: str) -> list[str]:
+    return [kind for kind, _ in described(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "  \n ", "One sentence.", "Two sentences. In one line.", "\n\nOne paragraph.\n\n"],
+)
+def test_a_text_without_break_has_no_known_layout(text):
+    assert read_plain(text) == []
+
+
+@pytest.mark.parametrize("line_break", ["\n\n", "\r\n\r\n", "\n \t\n", "\u2029", "\n\n\n\n"])
+def test_blank_lines_divide_paragraphs(line_break):
+    text = f"{PROSE}{line_break}{PROSE}"
+    assert described(text) == [("paragraph", PROSE), ("paragraph", PROSE)]
+
+
+def test_places_leave_out_white_space():
+    text = f"\n\n  {PROSE} \n\n\t{PROSE}\n"
+    assert [text[b.start : b.end] for b in read_plain(text)] == [PROSE, PROSE]
+
+
+def test_recipe():
+    assert described(read_text("recipe.txt")) == [
+        ("heading 1", "Pancakes for four"),
+        ("paragraph", "These are thin, and you can fill them with anything you like."),
+        ("heading 2", "Ingredients:"),
+        ("paragraph", "200 g flour"),
+        ("paragraph", "2 eggs"),
+        ("paragraph", "1 pinch of salt"),
+        ("paragraph", "Half a litre of milk"),
+        ("heading 2", "Method"),
+        ("item 1", "1. Mix the flour with the salt."),
+        (
+            "item 1",
+            "2. Add the eggs one by one, and stir\n   until there are no lumps left.",
+        ),
+        ("item 1", "3. Pour in the milk slowly."),
+        ("item 1", "4. Fry each pancake on both sides."),
+        ("paragraph", "Serve them warm, because they get tough when they are cold."),
+    ]
+
+
+def test_chat():
+    assert described(read_text("chat.txt")) == [
+        ("turn Anna", "[18:02] Anna: Are you coming tonight?"),
+        ("turn Tom", "[18:03] Tom: I don't know yet."),
+        ("turn Tom +", "I still have to finish the report."),
+        ("turn Anna", "[18:03] Anna: Oh no! Can I help?"),
+        (
+            "turn Maria Lopez",
+            "[18:05] Maria Lopez: I have time after seven: shall I bring cake?",
+        ),
+        ("turn Tom", "[18:06] Tom: Yes, please."),
+    ]
+
+
+def test_mail():
+    found = described(read_text("mail.txt"))
+    assert [kind for kind, _ in found] == [
+        *["paragraph"] * 6,
+        "quotation 1",
+        "quotation 1 +",
+        "paragraph",
+        "item 1",
+        "item 1",
+        "paragraph",
+    ]
+    assert [text.split()[0] for _, text in found] == [
+        *("From:", "To:", "Subject:", "Dear", "thank", "You", ">", ">", "The", "-", "-", "Best"),
+    ]
+
+
+def test_a_line_that_ends_early_ends_a_paragraph_of_filled_lines():
+    first, second = textwrap.fill("Here " + "word " * 70 + "end."), textwrap.fill(f"{PROSE} " * 9)
+    found = described(f"{first}\n{second}")
+    assert found == [("paragraph", first), ("paragraph", second)]
+
+
+def test_lines_are_paragraphs_where_most_end_a_sentence():
+    text = f"A title\n{PROSE}\n{PROSE}\n{PROSE}\nAnother title\n{PROSE} {PROSE}"
+    assert kinds(text) == ["heading 1", *["paragraph"] * 3, "heading 2", "paragraph"]
+
+
+def test_verse_is_no_list_of_paragraphs():
+    assert kinds("The rain it fell\nupon the well\n\nand no one knew\nthe sky was blue") == [
+        "paragraph",
+        "paragraph",
+    ]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ["- one", "- two"],
+        ["* one", "* two"],
+        ["• one", "• two"],
+        ["1. one", "2. two"],
+        ["1) one", "2) two"],
+        ["(1) one", "(2) two"],
+        ["a) one", "b) two"],
+        ["一、苹果", "二、梨"],
+        ["1、苹果", "2、梨"],
+        ["（1）苹果", "（2）梨"],
+        ["① 苹果", "② 梨"],
+        ["١. تفاح", "٢. كمثرى"],
+        ["— хлеб;", "— молоко."],
+    ],
+    ids=lambda items: items[0],
+)
+def test_items(items):
+    assert described(f"{PROSE[:-1]}:\n" + "\n".join(items))[1:] == [
+        ("item 1", item) for item in items
+    ]
+
+
+def test_nested_items_and_what_continues_them():
+    text = "- one\n  - below\n\n    more of it\n- two\n  goes on\nEnd of the list."
+    assert described(text) == [
+        ("item 1", "- one"),
+        ("item 2", "- below"),
+        ("item 2 +", "more of it"),
+        ("item 1", "- two\n  goes on"),
+        ("paragraph", "End of the list."),
+    ]
+
+
+def test_a_number_out_of_sequence_is_no_item():
+    text = "This happened in the long and cold winter of the year\n95. Nobody knows why\nit did."
+    assert read_plain(text) == []
+
+
+def test_dashes_of_speech_are_no_items():
+    text = "— Ты идёшь?\n— Да, иду.\nОна ушла."
+    assert kinds(text) == ["paragraph"] * 3
+
+
+def test_marks_of_markdown():
+    code = "```\nx = 1\n\ny = 2\n```"
+    text = f"# Title\nText.\n| a | b |\n|---|---|\n| 1 | 2 |\n{code}\n### Below\nText."
+    assert described(text) == [
+        ("heading 1", "# Title"),
+        ("paragraph", "Text."),
+        ("row", "| a | b |\n|---|---|"),
+        ("row", "| 1 | 2 |"),
+        ("code", code),
+        ("heading 3", "### Below"),
+        ("paragraph", "Text."),
+    ]
+
+
+def test_a_fence_without_partner_is_no_code():
+    assert "code" not in kinds(f"```\n\n{PROSE}\n\n{PROSE}")
+
+
+@pytest.mark.parametrize("title", ["Chapter One", "INTRODUCTION", "引言", "Введение", "المقدمة"])
+def test_headings_without_mark(title):
+    assert kinds(f"{title}\n\n{PROSE}\n\n{PROSE}") == ["heading 1", "paragraph", "paragraph"]
+
+
+def test_numbered_headings():
+    text = f"1. Introduction\n\n{PROSE}\n\n2. Methods\n\n{PROSE}\n\n2.1 Data\n\n{PROSE}"
+    assert kinds(text)[::2] == ["heading 2", "heading 2", "heading 3"]
+
+
+@pytest.mark.parametrize("line", ["Dear Anna,", "He left.", "He left. She", "and then", "2 eggs"])
+def test_no_headings(line):
+    assert kinds(f"{line}\n\n{PROSE}")[0] == "paragraph"
+
+
+def test_nothing_follows_a_signature():
+    assert kinds(f"{PROSE}\n\nKind regards\n\nTom") == ["paragraph"] * 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Anna: ", "Tom: "),
+        ("<anna> ", "<tom> "),
+        ("Q: ", "A: "),
+        ("张三：", "李四："),
+        ("أحمد: ", "سارة: "),
+    ],
+)
+def test_turns(first, second):
+    lines = [f"{first}{PROSE}", f"{second}{PROSE}", f"{first}{PROSE}"]
+    names = [name.strip(" :<>：") for name in (first, second, first)]
+    assert described("\n".join(lines)) == [
+        (f"turn {name}", line) for name, line in zip(names, lines, strict=True)
+    ]
+
+
+def test_notes_are_no_turns():
+    assert kinds(f"Note: {PROSE}\n\nWarning: {PROSE}\n\nTip: {PROSE}") == ["paragraph"] * 3
+
+
+@given(st.text(alphabet="ab AB.,:>-#|1)`\n\t\u2029「。：", max_size=200))
+def test_blocks_cover_any_text(text):
+    check_blocks(text, read_plain(text))
+
+
+@pytest.mark.parametrize(
+    "unit", ["> ", "- ", "1. ", "# ", "|", "\t", "a: ", "`", "\n", " ", "x\n", "x:\n\n"]
+)
+def test_long_runs_of_marks_are_read(unit):
+    text = unit * 20_000
+    check_blocks(text, read_plain(text))
