@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import pytest
 
-from .kinds import KINDS
+from .kinds import KINDS, LAYOUT_KINDS
 from .mutators import mutate_json, mutate_text
 from .runner import Hang, Kind, cpu_limit, run_cases
 
@@ -17,8 +18,9 @@ CASES = 200
 def test_damaged_input_is_read_or_refused_with_a_coded_error(kind, tmp_path):
     outcome = run_cases(kind, range(CASES), tmp_path)
     assert outcome.failures == {}
-    # Damage that is never noticed, or never passes, would test little.
-    assert outcome.read + outcome.refused.total() == CASES and outcome.refused
+    assert outcome.read + outcome.refused.total() == CASES
+    # Damage that is never noticed would test little; to a browser, everything is HTML.
+    assert outcome.refused or kind.name in LAYOUT_KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -29,21 +31,11 @@ def test_whole_input_is_read(kind, tmp_path):
 
 
 def _as_given(kind: Kind, seed: object) -> object:
-    if isinstance(seed, str):
-        return seed.encode("utf8")
+    if kind.name == "result":
+        return json.dumps(seed).encode("utf8")
     if kind.name == "disrpt":
         return {suffix: text.encode("utf8") for suffix, text in seed.items()}
-    return kind.mutate(seed, _NoDamage()) if kind.name == "result" else seed
-
-
-class _NoDamage(Random):
-    """Chooses the way of JSON, and no changes on it."""
-
-    def random(self) -> float:
-        return 1.0
-
-    def randint(self, a: int, b: int) -> int:
-        return 0
+    return seed.encode("utf8") if isinstance(seed, str) else seed
 
 
 def test_cases_are_the_same_each_time():
