@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
@@ -26,7 +26,7 @@ SPLITS = [(0, 1, 3, "Cause-SN"), (1, 2, 3, "Elaboration-NS")]
 SCORES = [(0.75, 0.5), (0.25, 0.125)]
 BLANK = spacy.blank("xx")
 
-properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(max_examples=25)
 
 
 @pytest.fixture(scope="module")

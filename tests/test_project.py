@@ -39,7 +39,6 @@ def run(folder: Path, *arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
@@ -17,7 +17,7 @@ from spacy_rst.tree import Dependency, Relation, RstNode, RstTree, Score, Split,
 
 from .strategies import chain_tree, trees
 
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(max_examples=40)
 
 #                    0:6 Background-SN
 #                   /                 \

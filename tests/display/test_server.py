@@ -42,7 +42,7 @@ def serving(drawing: str = PAGE, style: str = "html", host: str = LOCAL) -> Iter
 
 def ask(server: DrawingServer, path: str = "/", method: str = "GET", **headers: str):
     host, port = server.server_address[:2]
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port)
     try:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
@@ -257,12 +257,12 @@ serve(RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["It rains", "so we stay"]), 
             announced = process.stdout.readline()
             address = announced.split("http://")[1].split("/")[0]
             assert address.startswith("127.0.0.1:")
-            connection = http.client.HTTPConnection(address, timeout=10)
+            connection = http.client.HTTPConnection(address)
             connection.request("GET", "/")
             assert b"so we stay" in connection.getresponse().read()
             connection.close()
             process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=30)
+            rest, _ = process.communicate()
         finally:
             process.kill()
     assert process.returncode == 0

@@ -662,9 +662,7 @@ def test_several_processes(tiny_xlmr, tmp_path):
     """
     # A process of its own: forking after torch has used threads can hang.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment, timeout=120
-    )
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment)
     docs = DocBin().from_disk(tmp_path / "docs.spacy").get_docs(nlp.vocab)
     assert [[t.tag_ for t in doc] for doc in docs] == expected
 

@@ -143,9 +143,7 @@ def test_edus_are_a_partition_in_any_script(nlp, text):
     assert doc.spans["edus"][0].start == next(t.i for t in doc if not t.is_space)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(max_size=80)
     | st.lists(words() | st.sampled_from(["\n", "\n\n", "  ", "\r\n\r\n", ","]), max_size=30).map(
