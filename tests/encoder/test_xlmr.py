@@ -146,8 +146,8 @@ def reference_vectors(name, doc, window, stride, overlap):
         with torch.no_grad():
             return transformer(torch.tensor([inputs])).last_hidden_state[0].numpy()
 
-    starts = [*range(0, max(len(ids) - window, 0), stride), max(len(ids) - window, 0)]
-    for start in starts if ids else []:
+    n_windows = 1 + max(0, -(-(len(ids) - window) // stride))
+    for start in range(0, n_windows * stride, stride) if ids else []:
         hidden = run(ids[start : start + window])[1:-1]
         for place, vector in enumerate(hidden):
             is_last = start + window >= len(ids)
