@@ -31,12 +31,20 @@ LANGUAGE_KEY = "rst_lang"
 TREEBANK_KEY = "rst_treebank"
 SOURCE_KEY = "rst_source"
 BLANKED_KEY = "rst_blanked"
+# Units beside the tree, such as headlines: where each stands in the text, and its own text.
+UNLINKED_KEY = "rst_unlinked"
+# The relations that its treebank declares: name and type ("rst" or "multinuc").
+DECLARED_KEY = "rst_declared"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
 TRANSLATED_FROM_KEY = "rst_translated_from"
 # DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a
 # value of the type that was stored then is taken for ours.
 FACT_PREFIX = "rst_"
-FACT_TYPES = {BLANKED_KEY: bool, TRANSLATED_FROM_KEY: dict}
+FACT_TYPES: dict[str, Any] = {
+    **dict.fromkeys((NAME_KEY, LANGUAGE_KEY, TREEBANK_KEY, SOURCE_KEY), str),
+    BLANKED_KEY: bool,
+    TRANSLATED_FROM_KEY: dict,
+}
 PARAGRAPH_BREAK = "\n\n"
 MARSHAL_VERSION = 2  # the last in which equal values always give equal bytes
 
@@ -317,7 +325,7 @@ def document_fact(doc: Doc, key: str) -> Any:
     if key in doc.user_data:
         return doc.user_data[key]
     value = doc.user_data.get(key.removeprefix(FACT_PREFIX))
-    return value if isinstance(value, FACT_TYPES.get(key, str)) else None
+    return value if isinstance(value, FACT_TYPES.get(key, ())) else None
 
 
 def original_language(doc: Doc) -> str | None:

@@ -103,9 +103,11 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Treebank files
+    R100 = "Line {line} of {path} gives a relation the class '{name}'. Use one of: {known}."
     R101 = (
-        "The relation '{label}' in {source} has no class. Add a line to relations.tsv ({row}) or "
-        "keep the treebank's own labels (--labels original)."
+        "The relation '{label}' in {source} has no class. Give it one in a table of your own "
+        "(--relations FILE.tsv) with the columns treebank, label and class: {row}. Or keep the "
+        "treebank's own labels (--labels original)."
     )
     R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
     R103 = (
@@ -134,6 +136,11 @@ class Errors(metaclass=_MessagesWithCodes):
     R112 = (
         "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
     )
+    R113 = (
+        "Segment {node} of {source} belongs to the tree but has no text. Write its text, or detach "
+        "it."
+    )
+    R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
     R120 = (
         "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
     )
@@ -144,9 +151,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The leaf at line {line} of {source} has no number, or one out of order. Leaves are "
         "numbered from 1 in text order."
     )
+    R125 = "The leaf at line {line} of {source} has no text. Write its text, or list it in .edus."
     R126 = (
-        "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
-        "take the second file away."
+        "{source} has {n_edus} EDUs but the .edus file beside it has {n_lines} lines. Make them "
+        "agree, or take the second file away."
     )
     R130 = (
         "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
@@ -186,8 +194,9 @@ class Errors(metaclass=_MessagesWithCodes):
         "that count from 1."
     )
     R146 = (
-        "Line {line} of {source}, in document {doc}, is not a token: it needs a number and ten "
-        "columns set apart by tabs."
+        "Line {line} of {source}, in document {doc}, is not a token. It needs ten columns set "
+        "apart by tabs, a word in the second, and its number in the first. The number of a token "
+        "of several words is the range of theirs, which follow it."
     )
     R147 = "Line {line} of {source} comes before any '# newdoc_id = ...'. Name the document."
     R148 = "The document {doc} of {source} is not in {tokens}. Add its tokens."
@@ -417,7 +426,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The engine '{engine}' gave {n_translations} translations for {n_segments} segments. It "
         "must give one for each, in the same order."
     )
-    R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
+    R605 = (
+        "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings of "
+        "whole characters."
+    )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
         "Keep one of them."

@@ -10,6 +10,7 @@ import typer
 from wasabi import msg
 
 from ..languages import MULTI_LANGUAGE
+from ..relations import read_relations
 from ..treebank.convert import (
     ConversionOptions,
     ConversionReport,
@@ -23,6 +24,12 @@ from . import rst_app
 from ._util import clean_errors, progress
 
 LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the treebank's own")]
+RelationsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="TSV with the columns treebank, label and class, which comes before our own table"
+    ),
+]
 SkipBadOption = Annotated[
     bool, typer.Option(help="Report documents that cannot be read, and go on")
 ]
@@ -59,6 +66,7 @@ def convert_cli(
         str | None, typer.Option(help="Only the documents of this split, e.g. train")
     ] = None,
     labels: LabelsOption = LabelSet.coarse,
+    relations: RelationsOption = None,
     skip_bad: SkipBadOption = False,
     largest_tree: Annotated[
         bool, typer.Option(help="Of a file with several trees, keep the largest")
@@ -87,6 +95,7 @@ def convert_cli(
             treebank=treebank,
             lang=lang or _language_of(treebank),
             labels=labels,
+            relations=None if relations is None else read_relations(relations),
             skip_bad=skip_bad,
             largest_tree=largest_tree,
             keep_blanked=keep_blanked,

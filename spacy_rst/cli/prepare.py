@@ -10,6 +10,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, RstError
+from ..relations import read_relations
 from ..tables import read_table
 from ..treebank.convert import (
     ConversionOptions,
@@ -21,7 +22,14 @@ from ..treebank.convert import (
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelsOption, RawTextOption, SkipBadOption, print_reports, split_table
+from .convert import (
+    LabelsOption,
+    RawTextOption,
+    RelationsOption,
+    SkipBadOption,
+    print_reports,
+    split_table,
+)
 
 LIST_COLUMNS = ("treebank", "lang", "path")
 
@@ -49,6 +57,7 @@ def prepare_cli(
         str, typer.Option(help="Only treebanks whose name fits, e.g. 'sample.*'")
     ] = "*",
     labels: LabelsOption = LabelSet.coarse,
+    relations: RelationsOption = None,
     skip_bad: SkipBadOption = False,
     raw_text: RawTextOption = False,
 ) -> None:
@@ -64,6 +73,7 @@ def prepare_cli(
     `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
     """
     with clean_errors():
+        table = None if relations is None else read_relations(relations)
         listed = [bank for bank in _read_list(list_path) if fnmatchcase(bank.name, only)]
         there = [bank for bank in listed if bank.path.exists()]
         for bank in listed:
@@ -80,6 +90,7 @@ def prepare_cli(
                 treebank=bank.name,
                 lang=bank.lang,
                 labels=labels,
+                relations=table,
                 skip_bad=skip_bad,
                 largest_tree="largest_tree" in bank.options,
                 raw_text=raw_text,

@@ -9,17 +9,19 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ..doc import (
     BLANKED_KEY,
+    DECLARED_KEY,
     LANGUAGE_KEY,
     NAME_KEY,
     PARAGRAPH_BREAK,
     SOURCE_KEY,
     TREE_KEY,
     TREEBANK_KEY,
-    doc_from_edus,
+    UNLINKED_KEY,
     edu_places,
     set_edus,
     set_tree,
@@ -28,13 +30,14 @@ from ..doc_layout import set_layout
 from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE, blank_pipeline, multilingual_pipeline
 from ..layout import Block
-from ..relations import join_label, relation_class, split_label
+from ..orthography import is_unspaced
+from ..relations import RelationTable, join_label, relation_class, split_label
 from ..tree import RstTree
 from .binarize import binarize
 from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
-from .document import EduTokens, TreebankDocument
+from .document import EduTokens, TreebankDocument, in_file
 from .layout import find_layouts, read_layout, with_layout
 from .rs3 import read_rs3
 from .spacing import ESCAPED_BRACKETS, guess_spaces
@@ -70,6 +73,7 @@ class ConversionOptions:
     treebank (str): The treebank's name.
     lang (str): The language's code.
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     skip_bad (bool): Report a document that cannot be read and go on, instead of stopping.
     largest_tree (bool): Keep the largest tree of a file that holds several.
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
@@ -81,6 +85,7 @@ class ConversionOptions:
     treebank: str = ""
     lang: str = MULTI_LANGUAGE
     labels: str = LabelSet.coarse
+    relations: RelationTable | None = None
     skip_bad: bool = False
     largest_tree: bool = False
     keep_blanked: bool = False
@@ -178,24 +183,28 @@ def read_file(
         else:
             known = ", ".join(sorted(SUFFIXES))
             raise RstError(Errors.R133.format(path=path, suffixes=known))
-    except RstError as error:
-        yield error
-    except OSError as error:
-        yield RstError(Errors.R134.format(path=path, error=error))
+    except Exception as error:  # a damaged file may make a reader raise anything
+        yield in_file(error, path)
 
 
-def with_classes(tree: RstTree, treebank: str | None = None, source: str | None = None) -> RstTree:
+def with_classes(
+    tree: RstTree,
+    treebank: str | None = None,
+    source: str | None = None,
+    relations: RelationTable | None = None,
+) -> RstTree:
     """Replace the relations of a tree by their classes.
 
     tree (RstTree): The tree, with a treebank's own relations.
     treebank (str | None): The treebank's name.
     source (str | None): The file, named in errors.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     RETURNS (RstTree): A tree of the same shape.
     """
     splits = []
     for split in tree.splits:
         relation, nuclearity = split_label(split.label)
-        label = join_label(relation_class(relation, treebank, source), nuclearity)
+        label = join_label(relation_class(relation, treebank, source, relations), nuclearity)
         splits.append(split._replace(label=label))
     return RstTree.from_splits(splits, tree.edus, tree.scores)
 
@@ -206,6 +215,7 @@ def convert_document(
     treebank: str = "",
     lang: str = MULTI_LANGUAGE,
     labels: str = LabelSet.coarse,
+    relations: RelationTable | None = None,
     raw_text: bool = False,
     report: ConversionReport | None = None,
 ) -> Doc:
@@ -216,6 +226,7 @@ def convert_document(
     treebank (str): The treebank's name.
     lang (str): The language's code.
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
         tokenize it as a pipeline for many languages does. Where an EDU would begin inside of a
         token, the tokens stay as they are.
@@ -225,7 +236,7 @@ def convert_document(
     report = ConversionReport() if report is None else report
     tree = binarize(document)
     if labels == LabelSet.coarse:
-        tree = with_classes(tree, treebank, document.source)
+        tree = with_classes(tree, treebank, document.source, relations)
     doc = _make_doc(document, lang, raw_text=raw_text)
     if raw_text:
         again = _tokenize_again(doc)
@@ -241,6 +252,11 @@ def convert_document(
         SOURCE_KEY: Path(document.source).name,
         BLANKED_KEY: is_blanked(document.edus),
     }
+    if document.removed:
+        starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]
+        doc.user_data[UNLINKED_KEY] = [[starts[edu], text] for edu, text in document.removed]
+    if document.declared and labels == LabelSet.original:
+        doc.user_data[DECLARED_KEY] = [list(relation) for relation in document.declared]
     report.documents += 1
     report.edus += len(document.edus)
     report.removed += len(document.removed)
@@ -260,36 +276,47 @@ def _blocks_of_text(blocks: Iterable[Block], places: Sequence[tuple[int, int]]) 
 
 
 def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
-    nlp = blank_pipeline(lang)
-    block_starts = {block.start for block in document.layout()}
+    nlp = multilingual_pipeline() if raw_text else blank_pipeline(lang)
     is_spaced_out = is_space_tokenized(document.edus)
-    if document.tokens is None and not is_spaced_out:
-        return doc_from_edus(nlp, document.edus, block_starts)
-    tokens = document.tokens or _split_at_spaces(document, unescape=raw_text)
-    tokens = _with_breaks(tokens, block_starts)
-    words = [word for edu in tokens for word in edu.words]
-    spaces = [space for edu in tokens for space in edu.spaces]
+    edus = document.tokens
+    if edus is None and is_spaced_out:
+        edus = [_split_at_spaces(edu, unescape=raw_text) for edu in document.edus]
+    elif edus is None:
+        edus = [_tokenize(edu, nlp) for edu in document.edus]
+    if document.tokens is None:
+        _set_apart(edus)
+    edus = _with_breaks(edus, {block.start for block in document.layout()})
+    words = [word for edu in edus for word in edu.words]
+    spaces = [space for edu in edus for space in edu.spaces]
     starts: list[bool | int | None]
-    starts = [start for edu in tokens for start in edu.sentence_starts]
+    starts = [start for edu in edus for start in edu.sentence_starts]
     if raw_text and is_spaced_out:
         spaces = guess_spaces(words, lang)
     doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts or None)
-    borders = accumulate((len(edu.words) for edu in tokens), initial=0)
-    edus = (doc[start:end] for start, end in pairwise(borders))
-    set_edus(doc, [edu for edu in edus if edu.text != PARAGRAPH_BREAK])
+    borders = accumulate((len(edu.words) for edu in edus), initial=0)
+    spans = (doc[start:end] for start, end in pairwise(borders))
+    set_edus(doc, [span for span in spans if span.text != PARAGRAPH_BREAK])
     return doc
 
 
-def _split_at_spaces(document: TreebankDocument, *, unescape: bool) -> list[EduTokens]:
-    """Get the tokens of a text that has spaces between all of them."""
-    tokens: list[EduTokens] = []
-    for edu in document.edus:
-        words = edu.split()
-        if unescape:
-            words = [ESCAPED_BRACKETS.get(word, word) for word in words]
-        tokens.append(EduTokens(words, [True] * len(words), []))
-    tokens[-1].spaces[-1] = False
-    return tokens
+def _tokenize(edu: str, nlp: Language) -> EduTokens:
+    tokens = list(nlp.tokenizer(edu))
+    return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens], [])
+
+
+def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
+    words = edu.split()
+    if unescape:
+        words = [ESCAPED_BRACKETS.get(word, word) for word in words]
+    return EduTokens(words, [True] * len(words), [])
+
+
+def _set_apart(edus: Sequence[EduTokens]) -> None:
+    """Put a space between EDUs, but for scripts without spaces."""
+    for edu, following in pairwise(edus):
+        is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
+        edu.spaces[-1] = not is_joined
+    edus[-1].spaces[-1] = False
 
 
 def _with_breaks(tokens: Iterable[EduTokens], block_starts: Container[int]) -> list[EduTokens]:
@@ -332,6 +359,8 @@ def convert_files(
     RETURNS (ConversionReport): What was done.
     RAISES (RstError): For a document that cannot be read, unless `skip_bad`.
     """
+    if splits is None and None not in outputs:
+        raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
     report = ConversionReport()
     docbins = {split: new_docbin() for split in outputs}
     layouts = {} if options.layout is None else find_layouts(options.layout)
@@ -340,10 +369,11 @@ def convert_files(
         for document in read_file(path, options.file_format, largest_tree=options.largest_tree):
             try:
                 _convert_into(docbins, document, options, splits, layouts, report)
-            except RstError as error:
+            except Exception as error:  # whatever it is, the other documents can do without
+                problem = in_file(error, path)
                 if not options.skip_bad:
-                    raise
-                report.skipped.append(error)
+                    raise problem from error
+                report.skipped.append(problem)
     for split, docbin in docbins.items():
         write_docbin(outputs[split], docbin)
     return report
@@ -359,7 +389,9 @@ def _convert_into(
 ) -> None:
     if isinstance(document, RstError):
         raise document
-    split = None if None in docbins else _split_of(document, options.treebank, splits)
+    split = None
+    if splits is not None and None not in docbins:
+        split = _split_of(document, options.treebank, splits)
     if split not in docbins:
         report.other_splits += 1
     elif is_blanked(document.edus) and not options.keep_blanked:
@@ -372,15 +404,14 @@ def _convert_into(
             treebank=options.treebank,
             lang=options.lang,
             labels=options.labels,
+            relations=options.relations,
             raw_text=options.raw_text,
             report=report,
         )
         docbins[split].add(doc)
 
 
-def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable | None) -> str:
-    if splits is None:
-        raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
+def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable) -> str:
     split = splits.split_of(document.name, treebank, document.source)
     if split is None:
         raise RstError(Errors.R136.format(name=document.name, treebank=treebank))

@@ -11,7 +11,7 @@ LAYOUT_MARKS = re.compile(r"<P>|(?:^|(?<=\s))#{4,}(?=\s|$)")  # RRT: a line of h
 SENTENCE_MARKS = ".,;:!?\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff1f\u060c\u061b\u061f"
 PUNCTUATION_APART = re.compile(rf"(?<=\s)[{SENTENCE_MARKS}](?=\s|$)")
 PUNCTUATION_ATTACHED = re.compile(rf"(?<=\w)[{SENTENCE_MARKS}](?=\s|$)")
-BLANKED_WORDS = re.compile(r"[_\W]*_[_\W]*")
+WORDLESS = re.compile(r"[_\W]+")
 
 
 def clean_edu_text(text: str) -> str:
@@ -43,7 +43,7 @@ def is_blanked(edus: list[str]) -> bool:
     edus (List[str]): The texts of all EDUs.
     RETURNS (bool): Whether most EDUs have no letter or digit but underscores.
     """
-    blanked = sum(BLANKED_WORDS.fullmatch(edu) is not None for edu in edus)
+    blanked = sum("_" in edu and WORDLESS.fullmatch(edu) is not None for edu in edus)
     return bool(edus) and blanked > len(edus) / 2
 
 

@@ -225,3 +225,21 @@ def test_importing_it_loads_nothing_heavy():
         "print('transformers' in sys.modules)"
     )
     assert run_python(code).strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON translations BEGIN DELETE FROM translations; END",
+        "ALTER TABLE translations RENAME TO others;"
+        "CREATE VIEW translations AS SELECT engine, version, source, target, text,"
+        " randomblob(9) AS translation FROM others",
+    ],
+)
+def test_what_a_file_would_run_is_refused(path, hostile):
+    engine = ShoutingTranslator()
+    CachedTranslator(engine, path).translate(["uno"], "es", "en")
+    with sqlite3.connect(path) as database:
+        database.executescript(hostile)
+    with pytest.raises(RstError, match=r"R610.*more in it"):
+        CachedTranslator(engine, path).translate(["uno", "dos"], "es", "en")
