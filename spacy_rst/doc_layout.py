@@ -32,9 +32,12 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
         read from the text either.
     RAISES (RstError): If the blocks do not lie side by side or do not cover the text.
     """
-    blocks = blocks or ()
-    check_blocks(doc.text, blocks)
-    words = _words(doc)
+    check_blocks(doc.text, blocks or ())
+    _store(doc, blocks or ())
+
+
+def _store(doc: Doc, blocks: Sequence[Block]) -> None:
+    words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
     word_starts = doc.to_array(IDX).astype(np.int64)[words]
     firsts = np.searchsorted(word_starts, [block.start for block in blocks])
     ends = np.append(firsts[1:], len(words))
@@ -53,10 +56,6 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
             "continues": [block.continues for block, _, _ in kept],
         },
     )
-
-
-def _words(doc: Doc) -> np.ndarray:
-    return np.flatnonzero(doc.to_array(IS_SPACE) == 0)
 
 
 def get_layout(doc: Doc) -> list[Block] | None:
@@ -80,7 +79,8 @@ def get_layout(doc: Doc) -> list[Block] | None:
             strict=True,
         )
     ]
-    check_blocks(doc.text, blocks)
+    if not group.attrs:  # set by hand, so that nothing was checked yet
+        check_blocks(doc.text, blocks)
     return blocks
 
 
@@ -91,7 +91,7 @@ def ensure_layout(doc: Doc) -> list[Block] | None:
     RETURNS (Optional[List[Block]]): Its blocks, None where the layout is unknown.
     """
     if LAYOUT_KEY not in doc.spans:
-        set_layout(doc, read_plain(doc.text))
+        _store(doc, read_plain(doc.text))
     return get_layout(doc)
 
 
