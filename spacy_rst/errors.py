@@ -375,6 +375,19 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R551 = "{path} exists and is no pipeline, so it is not replaced. Name another folder."
     R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
+    R553 = (
+        "The pipeline '{model}' cannot be loaded. Give a bundled one ({known}), the name of an "
+        "installed package or a folder. {error}"
+    )
+    R554 = (
+        "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
+        "'rst_parser'."
+    )
+    R555 = (
+        "The component was saved with version {version} of the pipeline '{model}', but {installed} "
+        "is installed: trees may differ. Install the spacy_rst that it was saved with, or save it "
+        "again."
+    )
 
     # Command line
     R501 = (
