@@ -367,6 +367,14 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
     R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
+    R546 = (
+        "PNG and PDF need the library typst. Install it with pip install 'spacy_rst[pictures]', or "
+        "draw an SVG."
+    )
+    R547 = (
+        "scale={scale!r} makes no bitmap of a drawing of {width} x {height} pixels that can be "
+        "held. Give a number above 0, smaller for large trees, or draw a PDF or SVG."
+    )
 
     # Bundled pipelines
     R550 = (

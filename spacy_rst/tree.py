@@ -608,6 +608,26 @@ class RstTree:
 
         return render_tree(self, style=style, **options)
 
+    def to_png(self, **options: Any) -> bytes:
+        """Draw the tree as a bitmap, where `spacy_rst[pictures]` is installed.
+
+        **options: `scale`, and what `render("svg")` takes.
+        RETURNS (bytes): The content of a PNG file.
+        """
+        from .display.pictures import render_png
+
+        return render_png(self, **options)
+
+    def to_pdf(self, **options: Any) -> bytes:
+        """Draw the tree as a PDF, where `spacy_rst[pictures]` is installed.
+
+        **options: What `render("svg")` takes.
+        RETURNS (bytes): The content of a PDF file.
+        """
+        from .display.pictures import render_pdf
+
+        return render_pdf(self, **options)
+
     def _repr_svg_(self) -> str:
         return self.render("svg")
 
