@@ -54,7 +54,7 @@ def test_gum_blocks():
     assert gum(
         sentence("A title", "head (1 s)"),
         sentence("One_ .", "p (2 s)"),
-        sentence("Do+n't go_ !_"),
+        sentence("Do+n't go_ !_ I wo+n't_ ."),
         sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
         sentence("More", "p (1 s)"),
         sentence("Below", "list (1 s) | item (1 s)"),
@@ -62,7 +62,7 @@ def test_gum_blocks():
         sentence("Steps", "head (1 s)"),
     ) == [
         ("heading 1", "A title"),
-        ("paragraph", "One. Don't go!"),
+        ("paragraph", "One. Don't go!I won't."),
         ("item 1", "First"),
         ("item 1 +", "More"),
         ("item 2", "Below"),
