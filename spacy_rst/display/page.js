@@ -222,7 +222,16 @@
       const text = element("span", "text");
       text.dir = "auto";
       fillMarked(text, this.tree.edus[node.start]);
-      row.append(element("span", "number", `${node.end}`), text);
+      row.append(element("span", "number", `${node.end}`));
+      const block = this.tree.blocks[node.start];
+      if (block) {
+        const [mark, kind, title] = block;
+        const sign = leftToRight(element("span", "block", mark));
+        sign.title = title;
+        row.append(sign);
+        row.classList.add("opening", kind);
+      }
+      row.append(text);
     }
 
     preview(node) {

@@ -11,8 +11,10 @@ from ..tree import RstNode, edu_text
 from . import check_at_least
 from .characters import clean_text, shorten
 from .colors import relation_color
+from .marks import ASCII_MARKS, UNICODE_MARKS, block_mark, find_blocks
 
 if TYPE_CHECKING:
+    from ..layout import Block
     from ..tree import RstTree
 
 MIN_WIDTH = 40
@@ -35,14 +37,17 @@ class Symbols(NamedTuple):
     ellipsis: str
     unsafe: str
     arrows: dict[str, str]
+    marks: dict[str, str]
 
 
 UNICODE = Symbols(
-    "├─ ", "└─ ", "│  ", "   ", "┆", "…", "\ufffd", {"NS": "N←S", "SN": "S→N", "NN": "N↔N"}
-)
+    "├─ ", "└─ ", "│  ", "   ", "┆", "…", "\ufffd", {"NS": "N←S", "SN": "S→N", "NN": "N↔N"},
+    UNICODE_MARKS,
+)  # fmt: skip
 ASCII = Symbols(
-    "|- ", "`- ", "|  ", "   ", ":", "...", "?", {"NS": "N<-S", "SN": "S->N", "NN": "N<>N"}
-)
+    "|- ", "`- ", "|  ", "   ", ":", "...", "?", {"NS": "N<-S", "SN": "S->N", "NN": "N<>N"},
+    ASCII_MARKS,
+)  # fmt: skip
 
 
 def render_text(
@@ -56,7 +61,8 @@ def render_text(
     """Draw a tree for the terminal.
 
     An inner node shows its relation, the order of nucleus (N) and satellite (S), and its EDUs; a
-    leaf shows its number and text. Each begins with its own role in its parent.
+    leaf shows its number, a mark where a block of the text begins with it, and its text. Each
+    begins with its own role in its parent.
 
     tree (RstTree): The tree.
     max_width (Optional[int]): Cells per line, at least 40. The width of the terminal by default.
@@ -73,18 +79,19 @@ def render_text(
     max_indent = min(max_indent, (max_width - MIN_CONTENT_CELLS) // GUIDE_CELLS)
     symbols = ASCII if ascii else UNICODE
     paint = partial(_paint, color=color)
+    blocks = find_blocks(tree)
     guides = [""]
     lines = []
     for node in tree.nodes():
         lead = _lead(node, guides, max_indent, symbols)
         role = f"{node.role} " if node.role else ""
         room = max_width - len(lead) - len(role)
-        draw = _draw_leaf if node.is_leaf else _draw_inner
-        lines.append(
-            paint(lead, DIM)
-            + paint(role, BOLD if node.role == "N" else DIM)
-            + draw(node, room, symbols, paint)
-        )
+        if node.is_leaf:
+            content = _draw_leaf(node, blocks.get(node.start), room, symbols, paint)
+        else:
+            content = _draw_inner(node, room, symbols, paint)
+        painted_role = paint(role, BOLD if node.role == "N" else DIM)
+        lines.append(paint(lead, DIM) + painted_role + content)
     return "\n".join(lines)
 
 
@@ -111,11 +118,15 @@ def _draw_inner(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> s
     return f"{paint(relation, f'{BOLD};{hue}')} {paint(arrow, hue)} {paint(edus, DIM)}"
 
 
-def _draw_leaf(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> str:
+def _draw_leaf(
+    node: RstNode, block: Block | None, room: int, symbols: Symbols, paint: Painter
+) -> str:
     number = f"[{node.start + 1}]"
+    mark = f" {block_mark(block, symbols.marks)}" if block else ""
     text = clean_text(edu_text(node.edus[0]), symbols.unsafe)
-    text = shorten(text, room - len(number) - 1, symbols.ellipsis)
-    return f"{paint(number, DIM)} {text}".rstrip()
+    text = shorten(text, room - len(number) - len(mark) - 1, symbols.ellipsis)
+    look = BOLD if block is not None and block.kind == "heading" else ""
+    return f"{paint(number + mark, DIM)} {paint(text, look) if look else text}".rstrip()
 
 
 def _paint(text: str, codes: str, color: bool) -> str:
