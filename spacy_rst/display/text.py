@@ -14,14 +14,13 @@ from .colors import relation_color
 from .marks import ASCII_MARKS, UNICODE_MARKS, block_mark, find_blocks
 
 if TYPE_CHECKING:
-    from ..layout import Block
     from ..tree import RstTree
 
 MIN_WIDTH = 40
 GUIDE_CELLS = 3
 # Room that indentation must leave for a folded depth, a role, a range and some of the relation.
 MIN_CONTENT_CELLS = 34
-BOLD, DIM = "1", "2"
+PLAIN, BOLD, DIM = "", "1", "2"
 
 Painter = Callable[[str, str], str]
 
@@ -80,6 +79,7 @@ def render_text(
     symbols = ASCII if ascii else UNICODE
     paint = partial(_paint, color=color)
     blocks = find_blocks(tree)
+    block = None
     guides = [""]
     lines = []
     for node in tree.nodes():
@@ -87,7 +87,10 @@ def render_text(
         role = f"{node.role} " if node.role else ""
         room = max_width - len(lead) - len(role)
         if node.is_leaf:
-            content = _draw_leaf(node, blocks.get(node.start), room, symbols, paint)
+            block = blocks.get(node.start, block)
+            mark = f" {block_mark(block, symbols.marks)}" if block and node.start in blocks else ""
+            look = BOLD if block and block.kind == "heading" else PLAIN
+            content = _draw_leaf(node, mark, look, room, symbols, paint)
         else:
             content = _draw_inner(node, room, symbols, paint)
         painted_role = paint(role, BOLD if node.role == "N" else DIM)
@@ -119,15 +122,13 @@ def _draw_inner(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> s
 
 
 def _draw_leaf(
-    node: RstNode, block: Block | None, room: int, symbols: Symbols, paint: Painter
+    node: RstNode, mark: str, look: str, room: int, symbols: Symbols, paint: Painter
 ) -> str:
-    number = f"[{node.start + 1}]"
-    mark = f" {block_mark(block, symbols.marks)}" if block else ""
+    number = f"[{node.start + 1}]{mark}"
     text = clean_text(edu_text(node.edus[0]), symbols.unsafe)
-    text = shorten(text, room - len(number) - len(mark) - 1, symbols.ellipsis)
-    look = BOLD if block is not None and block.kind == "heading" else ""
-    return f"{paint(number + mark, DIM)} {paint(text, look) if look else text}".rstrip()
+    text = shorten(text, room - len(number) - 1, symbols.ellipsis)
+    return f"{paint(number, DIM)} {paint(text, look)}".rstrip()
 
 
 def _paint(text: str, codes: str, color: bool) -> str:
-    return f"\x1b[{codes}m{text}\x1b[0m" if text and color else text
+    return f"\x1b[{codes}m{text}\x1b[0m" if text and codes and color else text

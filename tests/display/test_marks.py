@@ -7,7 +7,6 @@ import re
 from itertools import pairwise
 
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_rst.display.html import render_html
@@ -17,28 +16,12 @@ from spacy_rst.doc_layout import set_layout
 from spacy_rst.layout import KINDS, Block
 from spacy_rst.tree import RstTree
 
-TEXT = "Soup\n\nIt warms , and fills .\n\nCut the leek\n\nslowly .\n\nAnna: Good !"
-EDUS = ["Soup", "It warms ,", "and fills .", "Cut the leek", "slowly .", "Anna: Good !"]
-BLOCKS = [
-    Block(0, 4, "heading", level=2),
-    Block(6, 28, "paragraph"),
-    Block(30, 42, "item", level=1),
-    Block(44, 52, "item", level=1, continues=True),
-    Block(54, 66, "turn", speaker="An<na>"),
-]
+from .trees import BLOCKS, LAID_OUT, doc_with_blocks
 
 
 @pytest.fixture
 def doc() -> Doc:
-    doc = spacy.blank("xx")(TEXT)
-    starts = [TEXT.index(edu) for edu in EDUS]
-    spans = [
-        doc.char_span(start, start + len(edu)) for start, edu in zip(starts, EDUS, strict=True)
-    ]
-    splits = [(i, i + 1, len(EDUS), "Elaboration-NS") for i in range(len(EDUS) - 1)]
-    doc._.rst_tree = RstTree.from_splits(splits, spans)
-    set_layout(doc, BLOCKS)
-    return doc
+    return doc_with_blocks()
 
 
 def test_blocks_are_found_by_their_first_edu(doc):
@@ -58,7 +41,7 @@ def test_nothing_is_marked_without_layout(doc):
     assert find_blocks(plain) == {}
     set_layout(doc, None)
     assert find_blocks(doc._.rst_tree) == {}
-    set_layout(doc, [Block(0, len(TEXT), "paragraph")])
+    set_layout(doc, [Block(0, len(LAID_OUT), "paragraph")])
     assert find_blocks(doc._.rst_tree) == {}
     del doc.spans["layout"]
     assert find_blocks(doc._.rst_tree) == {}
@@ -87,6 +70,10 @@ def test_headings_are_bold_where_there_are_colours(doc):
     colored = render_text(doc._.rst_tree, max_width=80, color=True)
     assert "\x1b[1mSoup\x1b[0m" in colored
     assert "\x1b[1mIt warms" not in colored
+    set_layout(doc, [Block(0, 28, "heading", level=1), Block(30, len(LAID_OUT), "paragraph")])
+    colored = render_text(doc._.rst_tree, max_width=80, color=True)
+    assert "\x1b[1mand fills .\x1b[0m" in colored
+    assert "\x1b[1mCut" not in colored
 
 
 def test_marks_leave_lines_as_narrow_as_asked(doc):
