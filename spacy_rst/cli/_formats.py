@@ -78,8 +78,8 @@ def format_tree(
         JSONL, and None in other formats.
     """
     if file_format is TreeFormat.jsonl:
-        line = {"name": name, **(fields or {}), "tree": tree_json(tree)}
-        return json.dumps({**line, "name": name}, ensure_ascii=False) + "\n"
+        ours = {"name": name, "tree": tree_json(tree)}
+        return json.dumps({"name": name, **(fields or {}), **ours}, ensure_ascii=False) + "\n"
     if file_format is TreeFormat.json:
         return json.dumps(tree_json(tree), ensure_ascii=False, indent=2) + "\n"
     if tree is None:

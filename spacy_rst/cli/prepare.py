@@ -51,16 +51,16 @@ def prepare_cli(
     skip_bad: SkipBadOption = False,
     raw_text: RawTextOption = False,
 ) -> None:
-    """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
+    """Convert a list of treebanks into FOLDER/SPLIT/TREEBANK.spacy, so that a folder holds all
     treebanks of a split.
 
     The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
-    official splits) and options (`largest_tree`); paths start from the list's folder. Treebanks
+    official splits) and options (largest_tree); paths start from the list's folder. Treebanks
     that are not there are named and passed over.
 
-    **Example**
-
-    `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
+    \b
+    Example:
+      python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'
     """
     with clean_errors():
         listed = [bank for bank in _read_list(list_path) if fnmatchcase(bank.name, only)]
