@@ -48,6 +48,9 @@ def evaluate_cli(
             "sentence, and gold trees with the commonest label"
         ),
     ] = False,
+    hide_layout: Annotated[
+        bool, typer.Option("--hide-layout", help="Parse running text, without paragraphs and such")
+    ] = False,
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -70,7 +73,7 @@ def evaluate_cli(
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
             pipes = ", ".join(nlp.pipe_names) or "there are none"
             raise RstError(Errors.R227.format(model=model, pipes=pipes))
-        docs = read_gold(corpora, nlp.vocab)
+        docs = read_gold(corpora, nlp.vocab, hide_layout=float(hide_layout))
         runs = {}
         for mode in EDU_SOURCES[edus]:
             examples = parse_docs(nlp, docs, edus=mode, batch_size=batch_size)
@@ -80,6 +83,7 @@ def evaluate_cli(
             "model": {"path": model, "name": name, "version": version},
             "corpora": [str(path) for path in corpora],
             "edus": edus,
+            "layout": "hidden" if hide_layout else "as in the corpora",
             **(runs if edus == "both" else runs[edus]),
         }
         print(name, version)

@@ -7,9 +7,10 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_rst.cli import rst_app
-from spacy_rst.doc import get_tree, set_edus
-from spacy_rst.evaluation import make_report, makes_edus, parse_docs
+from spacy_rst.doc import doc_from_edus, get_tree, set_edus
+from spacy_rst.evaluation import make_report, makes_edus, parse_docs, read_gold
 from spacy_rst.scoring.scorer import score_trees
+from spacy_rst.tree import RstTree
 from tests.parser.pipelines import own_encoder_pipeline, train
 from tests.sample import examples_from, sample_docs, write_corpus
 
@@ -60,6 +61,18 @@ def test_scores_gold_edus(model, corpora, tmp_path):
     assert 0 < report["baselines"]["right-branching"]["rst_span"] < 1
     for row in ("all", "en", "sample.eu", "left-branching"):
         assert any(line.split()[:1] == [row] for line in result.output.splitlines()), row
+
+
+def test_layout_can_be_hidden(model, nlp, tmp_path):
+    doc = doc_from_edus(nlp, ["It rained.", "We left."], paragraph_starts=[1])
+    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Cause-NS")])
+    corpus = write_corpus(tmp_path / "x.spacy", [doc])
+    (hidden,) = read_gold([corpus], nlp.vocab, hide_layout=1.0)
+    assert hidden.text == "It rained. We left."
+    output = tmp_path / "metrics.json"
+    for options, layout in ((["--hide-layout"], "hidden"), ([], "as in the corpora")):
+        assert run(model, str(corpus), "-o", str(output), *options).exit_code == 0
+        assert srsly.read_json(output)["layout"] == layout
 
 
 def test_says_what_a_single_treebank_needs(model, corpora, tmp_path):
