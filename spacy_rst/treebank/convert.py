@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate, pairwise
@@ -143,7 +143,9 @@ def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
     if path.is_file():
         return [path]
     wanted = {s for s, name in SUFFIXES.items() if file_format in (FileFormat.auto, name)}
-    files = sorted(p for p in path.rglob("*") if p.suffix in wanted and p.is_file())
+    # A link to nothing is reported when it is read, not passed over.
+    known = (file for file in path.rglob("*") if file.suffix in wanted)
+    files = sorted(file for file in known if file.is_file() or not file.exists())
     if not files:
         raise RstError(Errors.R132.format(path=path, suffixes=", ".join(sorted(wanted))))
     return files
@@ -259,7 +261,7 @@ def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
     elif edus is None:
         edus = [_tokenize(edu, nlp) for edu in document.edus]
     if document.tokens is None:
-        _set_apart(edus, document.paragraph_starts)
+        _set_apart(edus, set(document.paragraph_starts), is_spaced_out=is_spaced_out)
     words = [word for edu in edus for word in edu.words]
     spaces = [space for edu in edus for space in edu.spaces]
     starts: list[bool | int | None]
@@ -284,11 +286,15 @@ def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
     return EduTokens(words, [True] * len(words), [])
 
 
-def _set_apart(edus: Sequence[EduTokens], paragraph_starts: Collection[int]) -> None:
-    """Put a space or a blank line between EDUs, and nothing where a script has no spaces."""
+def _set_apart(
+    edus: Sequence[EduTokens], paragraph_starts: set[int], *, is_spaced_out: bool
+) -> None:
+    """Put a space or a blank line between EDUs, and nothing where a script has no spaces, unless
+    the text has spaces between all tokens."""
     for number, (edu, following) in enumerate(pairwise(edus), start=1):
-        is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
-        edu.spaces[-1] = not is_joined
+        if not is_spaced_out:
+            is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
+            edu.spaces[-1] = not is_joined
         if number in paragraph_starts:
             edu.spaces[-1] = False
             edu.words.append(PARAGRAPH_BREAK)
