@@ -157,7 +157,9 @@ def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
     if path.is_file():
         return [path]
     wanted = {s for s, name in SUFFIXES.items() if file_format in (FileFormat.auto, name)}
-    files = sorted(p for p in path.rglob("*") if p.suffix in wanted and p.is_file())
+    # A link to nothing is reported when it is read, not passed over.
+    known = (file for file in path.rglob("*") if file.suffix in wanted)
+    files = sorted(file for file in known if file.is_file() or not file.exists())
     if not files:
         raise RstError(Errors.R132.format(path=path, suffixes=", ".join(sorted(wanted))))
     return files
@@ -286,7 +288,7 @@ def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
     elif edus is None:
         edus = [_tokenize(edu, nlp) for edu in document.edus]
     if document.tokens is None:
-        _set_apart(edus)
+        _set_apart(edus, is_spaced_out=is_spaced_out)
     edus = _with_breaks(edus, {block.start for block in document.layout()})
     words = [word for edu in edus for word in edu.words]
     spaces = [space for edu in edus for space in edu.spaces]
@@ -313,11 +315,12 @@ def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
     return EduTokens(words, [True] * len(words), [])
 
 
-def _set_apart(edus: Sequence[EduTokens]) -> None:
-    """Put a space between EDUs, but for scripts without spaces."""
+def _set_apart(edus: Sequence[EduTokens], *, is_spaced_out: bool) -> None:
+    """Put a space between EDUs, and nothing where a script has no spaces, unless the text has
+    spaces between all tokens."""
     for edu, following in pairwise(edus):
         is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
-        edu.spaces[-1] = not is_joined
+        edu.spaces[-1] = is_spaced_out or not is_joined
     edus[-1].spaces[-1] = False
 
 

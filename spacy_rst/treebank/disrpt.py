@@ -259,7 +259,8 @@ def _read_words(path: Path) -> Iterator[tuple[str, list[_Word] | RstError]]:
             if name is None:
                 raise RstError(Errors.R147.format(source=path, line=number))
             try:
-                words += sentence.read(number, line.split("\t"))
+                word = sentence.read(number, line.split("\t"))
+                words += [] if word is None else [word]
             except ValueError:
                 problem = problem or _no_token(path, number, name)
     if name is not None:
@@ -286,10 +287,10 @@ class _Sentence:
         """Whether the words of a multi-word token did not all come."""
         return self.range_end > self.last_word
 
-    def read(self, number: int, fields: list[str]) -> Iterator[_Word]:
+    def read(self, number: int, fields: list[str]) -> _Word | None:
         """Read a line. A multi-word token gives no word, but waits for its first."""
         if EMPTY_NODE.fullmatch(fields[0]):
-            return
+            return None
         position = TOKEN_RANGE.fullmatch(fields[0])
         if position is None or len(fields) != N_TOKEN_COLUMNS or not fields[1].strip():
             raise ValueError("not a token")
@@ -301,12 +302,13 @@ class _Sentence:
                 raise ValueError("not a range of words to come")
             self.range_line, self.range_start, self.range_end = number, first, last
             self.written = _Written(fields[1], space_after, last - first + 1)
-            return
+            return None
         if self.written and first != self.range_start:
             raise ValueError("not the first word of the range")
         starts_edu = not EDU_START_MARKS.isdisjoint(marks)
-        yield _Word(fields[1], space_after, starts_edu, self.starts, self.written)
+        word = _Word(fields[1], space_after, starts_edu, self.starts, self.written)
         self.last_word, self.written, self.starts = first, None, False
+        return word
 
 
 def _make_document(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config, load_model_from_config
 
@@ -40,6 +41,15 @@ class MissingTranslator:
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         self.n_calls += 1
         raise EngineUnavailable("[R999] There is no such program.")
+
+
+seen: list[int] = []
+
+
+@Language.component("tests_counts_ruled_spans")
+def count_ruled_spans(doc: Doc) -> Doc:
+    seen.append(len(doc.spans.get("ruler", ())))
+    return doc
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +156,16 @@ def test_the_parsers_own_segmenter_is_left_out(english_folder):
     nlp = translating(parser, ShoutingTranslator())
     doc = nlp(spanish_doc(nlp))
     assert [edu.text for edu in doc._.rst_tree.edus] == SPANISH
+
+
+def test_a_component_that_finds_other_spans_is_no_segmenter(english_folder):
+    parser = spacy.load(english_folder)
+    parser.add_pipe("span_ruler", first=True).add_patterns([{"label": "X", "pattern": "WE"}])
+    parser.add_pipe("tests_counts_ruled_spans")
+    seen.clear()
+    nlp = translating(parser, ShoutingTranslator())
+    nlp(doc_from_edus(nlp, ["porque we", "salimos"]))
+    assert seen == [1]
 
 
 def test_the_parser_does_not_see_sentences_of_the_outer_pipeline(english):

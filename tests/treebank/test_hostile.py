@@ -194,6 +194,13 @@ def test_whatever_a_conversion_raises_is_reported_with_its_file(tmp_path, monkey
         convert_files(files, {None: tmp_path / "x.spacy"}, ConversionOptions())
 
 
+def test_links_to_nothing_are_reported(tmp_path):
+    (tmp_path / "lost.rs3").symlink_to("nowhere.rs3")
+    (tmp_path / "folder.rs3").mkdir()
+    (path,) = find_files(tmp_path)
+    assert problem_of(path).code == "R134"
+
+
 def test_file_names_that_are_no_unicode_can_be_converted(tmp_path):
     path = tmp_path / "na\udcffme.rs3"
     path.write_bytes((SAMPLE / "en" / "harbour_ferry.rs3").read_bytes())
