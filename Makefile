@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-slow test-system lint bench clean
+.PHONY: help setup demo pictures test test-slow test-system fuzz lint bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -26,8 +26,8 @@ demo: $(READY)  ## Parse raw texts in five languages: trees in the terminal, and
 
 pictures: $(READY)  ## Draw the pictures of the documentation again, with the bundled pipeline
 	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
-	$(BIN)/python -m spacy rst parse assets/demo/english.txt --format svg --output docs/images/english.svg
-	rsvg-convert --zoom 2 --background-color white --output docs/images/english.png docs/images/english.svg
+	$(BIN)/python -m spacy rst parse docs/images/readme.txt --format svg --output docs/images/readme.svg
+	rsvg-convert --zoom 2 --background-color white --output docs/images/readme.png docs/images/readme.svg
 
 test: $(READY)  ## Run the tests
 	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'
@@ -40,6 +40,9 @@ test-system: $(READY)  ## Install the Debian packages that some tests need, and 
 	@command -v chromedriver > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver)
 	@dpkg -s apertium-eng-spa apertium-eu-en apertium-es-pt > /dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends apertium apertium-eng-spa apertium-eu-en apertium-es-pt)
 	$(BIN)/python -m pytest -m system
+
+fuzz: $(READY)  ## Read 20,000 damaged inputs of each kind, and count what happens
+	$(BIN)/python -m tests.fuzz
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .

@@ -10,12 +10,13 @@ from .errors import Errors, RstError
 from .layout import Block
 from .pipelines import load
 from .translator.registry import register_registry
-from .tree import Dependency, RstNode, RstTree, Score, Split
+from .tree import Dependency, Relation, RstNode, RstTree, Score, Split
 
 __all__ = [
     "Block",
     "Dependency",
     "Errors",
+    "Relation",
     "RstError",
     "RstNode",
     "RstTree",

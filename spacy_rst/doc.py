@@ -9,17 +9,18 @@ given out.
 from __future__ import annotations
 
 import marshal
+import warnings
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any, NamedTuple
 
-from spacy.attrs import IDX
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 
 from .errors import Errors, RstError
+from .spans import SteadySpans, find_tokens_again, token_starts
 from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
@@ -30,12 +31,20 @@ LANGUAGE_KEY = "rst_lang"
 TREEBANK_KEY = "rst_treebank"
 SOURCE_KEY = "rst_source"
 BLANKED_KEY = "rst_blanked"
+# Units beside the tree, such as headlines: where each stands in the text, and its own text.
+UNLINKED_KEY = "rst_unlinked"
+# The relations that its treebank declares: name and type ("rst" or "multinuc").
+DECLARED_KEY = "rst_declared"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
 TRANSLATED_FROM_KEY = "rst_translated_from"
 # DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a
 # value of the type that was stored then is taken for ours.
 FACT_PREFIX = "rst_"
-FACT_TYPES = {BLANKED_KEY: bool, TRANSLATED_FROM_KEY: dict}
+FACT_TYPES: dict[str, Any] = {
+    **dict.fromkeys((NAME_KEY, LANGUAGE_KEY, TREEBANK_KEY, SOURCE_KEY), str),
+    BLANKED_KEY: bool,
+    TRANSLATED_FROM_KEY: dict,
+}
 PARAGRAPH_BREAK = "\n\n"
 MARSHAL_VERSION = 2  # the last in which equal values always give equal bytes
 
@@ -48,9 +57,7 @@ def get_edus(doc: Doc) -> list[Span]:
     RETURNS (List[Span]): The EDUs, none for a Doc without text.
     RAISES (RstError): If there are none though the Doc has text, or they do not fit the text.
     """
-    edus = _edus_in_place(doc)
-    if edus is None:
-        raise RstError(Errors.R027)
+    edus = _read_edus(doc)
     if not edus and any(not token.is_space for token in doc):
         raise RstError(Errors.R020)
     covered, previous = 0, ""
@@ -71,20 +78,25 @@ def _check_gap(gap: Span, previous: str, following: str) -> None:
             raise RstError(Errors.R023.format(first=previous, second=following, missing=token.text))
 
 
-def _edus_in_place(doc: Doc) -> list[Span] | None:
-    """Read the EDUs, or None where the tokens changed under them: spaCy's retokenizer leaves the
-    Spans of a group at their old token numbers, though they still know their characters."""
+def _read_edus(doc: Doc) -> list[Span]:
+    group = doc.spans.get(EDUS_KEY, ())
+    if isinstance(group, SpanGroup) and not _is_in_place(group):
+        find_tokens_again(group)
+    return list(group)
+
+
+def _is_in_place(group: SpanGroup) -> bool:
+    """Tell whether the tokens of a group are still those of its characters."""
+    doc = group.doc
     try:
-        edus = list(doc.spans[EDUS_KEY]) if EDUS_KEY in doc.spans else []
+        return all(
+            doc[edu.start].idx == edu.start_char
+            and doc[edu.end - 1].idx + len(doc[edu.end - 1]) == edu.end_char
+            for edu in group
+            if edu.start < edu.end
+        )
     except IndexError:
-        return None
-    in_place = all(
-        doc[edu.start].idx == edu.start_char
-        and doc[edu.end - 1].idx + len(doc[edu.end - 1]) == edu.end_char
-        for edu in edus
-        if edu.start < edu.end
-    )
-    return edus if in_place else None
+        return False
 
 
 def _edu_chars(edus: Sequence[Span]) -> list[list[int]]:
@@ -97,7 +109,7 @@ def set_edus(doc: Doc, edus: Sequence[Span]) -> None:
     doc (Doc): The Doc.
     edus (Sequence[Span]): The EDUs, Spans of this Doc.
     """
-    doc.spans[EDUS_KEY] = SpanGroup(doc, name=EDUS_KEY, spans=list(edus))
+    doc.spans[EDUS_KEY] = SteadySpans(doc, name=EDUS_KEY, spans=list(edus))
     doc.user_data.pop(TREE_KEY, None)
 
 
@@ -120,36 +132,44 @@ def get_tree(doc: Doc) -> RstTree | None:
     doc (Doc): The Doc.
     RETURNS (Optional[RstTree]): The tree, None where the Doc was not parsed or its EDUs are no
         longer those of the tree.
+    RAISES (RstError): If what is stored is no tree over the EDUs.
     """
     stored = doc.user_data.get(TREE_KEY)
     if stored is None or EDUS_KEY not in doc.spans:
         return None
-    built, fingerprint = _BUILT.get(doc), _fingerprint(doc, stored)
-    in_use = None
-    if built is not None and built.fingerprint == fingerprint:
-        tree, in_use = built.tree, built.in_use()
-    elif _has_edus(doc, stored["edu_chars"]):
-        labelled = zip(stored["splits"], stored["labels"], strict=True)
-        splits = [(*split, label) for split, label in labelled]
-        tree = RstTree.from_splits(splits, scores=stored["scores"])
-    else:
-        return None
-    if in_use is None:
-        in_use = tree.with_edus(list(doc.spans[EDUS_KEY]))
-        _BUILT[doc] = _Built(fingerprint, tree, weakref.ref(in_use))
-    return in_use
+    try:
+        built = _BUILT.get(doc)
+        if built is None or built.fingerprint != _fingerprint(doc, stored):
+            return _build_tree(doc, stored)
+    except Exception as error:  # the data may come from anywhere
+        raise RstError(Errors.R027.format(error=repr(error))) from error
+    return built.in_use() or _put_on(doc, built.fingerprint, built.tree)
 
 
 def _fingerprint(doc: Doc, stored: dict[str, Any]) -> int:
     """Sum up what a tree is built from: tokens, EDUs and what is stored can all be edited."""
-    tokens, edus = doc.to_array(IDX).tobytes(), doc.spans[EDUS_KEY].to_bytes()
-    return hash((tokens, edus, marshal.dumps(stored, MARSHAL_VERSION)))
+    edus = SpanGroup.to_bytes(doc.spans[EDUS_KEY])
+    return hash((token_starts(doc), edus, marshal.dumps(stored, MARSHAL_VERSION)))
 
 
-def _has_edus(doc: Doc, edu_chars: Sequence[Sequence[int]]) -> bool:
-    edus = _edus_in_place(doc)
+def _build_tree(doc: Doc, stored: dict[str, Any]) -> RstTree | None:
+    labelled = zip(stored["splits"], stored["labels"], strict=True)
+    tree = RstTree.from_splits(
+        [(*place, label) for place, label in labelled], None, stored["scores"]
+    )
     # A DocBin gives lists back as tuples.
-    return edus is not None and _edu_chars(edus) == [list(place) for place in edu_chars]
+    edu_chars = [[index(start), index(end)] for start, end in stored["edu_chars"]]
+    if len(edu_chars) != len(tree):
+        raise ValueError(f"{len(edu_chars)} EDUs for a tree of {len(tree)}")
+    if _edu_chars(_read_edus(doc)) != edu_chars:
+        return None
+    return _put_on(doc, _fingerprint(doc, stored), tree)
+
+
+def _put_on(doc: Doc, fingerprint: int, tree: RstTree) -> RstTree:
+    in_use = tree.with_edus(list(doc.spans[EDUS_KEY]))
+    _BUILT[doc] = _Built(fingerprint, tree, weakref.ref(in_use))
+    return in_use
 
 
 def set_tree(doc: Doc, tree: RstTree | None) -> None:
@@ -169,9 +189,7 @@ def set_tree(doc: Doc, tree: RstTree | None) -> None:
         if foreign:
             raise RstError(Errors.R025.format(edu=foreign[0]))
         set_edus(doc, tree.edus)  # type: ignore[arg-type]
-    edus = _edus_in_place(doc)
-    if edus is None:
-        raise RstError(Errors.R027)
+    edus = _read_edus(doc)
     if len(edus) != len(tree):
         raise RstError(Errors.R021.format(n_tree=len(tree), n_edus=len(edus)))
     doc.user_data[TREE_KEY] = {
@@ -241,6 +259,16 @@ def get_node(span: Span) -> RstNode | None:
     return tree.covering(first, max(first, last) + 1)
 
 
+def get_token_node(token: Token) -> RstNode | None:
+    """Find the EDU of a token.
+
+    token (Token): The token.
+    RETURNS (Optional[RstNode]): The leaf of its EDU, or the smallest node around white space
+        between two EDUs. None where the Doc was not parsed.
+    """
+    return get_node(token.doc[token.i : token.i + 1])
+
+
 def doc_from_edus(
     nlp: Language, edus: Sequence[str], paragraph_starts: Collection[int] = ()
 ) -> Doc:
@@ -273,15 +301,18 @@ def doc_from_edus(
 
 
 def register_extensions() -> None:
-    """Set the Doc and Span extensions, once."""
+    """Set the extensions of Doc, Span and Token, and drop trees quietly when Docs are merged."""
     extensions: list[tuple[Any, ...]] = [
         (Doc, "rst_tree", get_tree, set_tree),
         (Doc, "rst_json", get_json, set_json),
         (Span, "rst_node", get_node, None),
+        (Token, "rst_node", get_token_node, None),
     ]
     for owner, name, getter, setter in extensions:
         if not owner.has_extension(name):
             owner.set_extension(name, getter=getter, setter=setter)
+    # `Doc.from_docs` cannot keep a tree, and would print the whole of it in a warning.
+    warnings.filterwarnings("ignore", r"\[W102\] Skipping unsupported user data '(rst|layout)_")
 
 
 def document_fact(doc: Doc, key: str) -> Any:
@@ -294,7 +325,7 @@ def document_fact(doc: Doc, key: str) -> Any:
     if key in doc.user_data:
         return doc.user_data[key]
     value = doc.user_data.get(key.removeprefix(FACT_PREFIX))
-    return value if isinstance(value, FACT_TYPES.get(key, str)) else None
+    return value if isinstance(value, FACT_TYPES.get(key, ())) else None
 
 
 def original_language(doc: Doc) -> str | None:

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 from spacy.attrs import IDX, IS_SPACE
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 
 from . import layout
 from .layout import Block, Layout, Segment, check_blocks, read_plain
+from .spans import SteadySpans
 
 LAYOUT_KEY = "layout"
 # In `doc.user_data`: where the text comes from, as a list of lists.
-SEGMENTS_KEY = "layout_segments"
+SEGMENTS_KEY = "rst_layout_segments"
 
 
 def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
@@ -31,9 +32,12 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
         read from the text either.
     RAISES (RstError): If the blocks do not lie side by side or do not cover the text.
     """
-    blocks = blocks or ()
-    check_blocks(doc.text, blocks)
-    words = _words(doc)
+    check_blocks(doc.text, blocks or ())
+    _store(doc, blocks or ())
+
+
+def _store(doc: Doc, blocks: Sequence[Block]) -> None:
+    words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
     word_starts = doc.to_array(IDX).astype(np.int64)[words]
     firsts = np.searchsorted(word_starts, [block.start for block in blocks])
     ends = np.append(firsts[1:], len(words))
@@ -42,7 +46,7 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
         for block, first, end in zip(blocks, firsts, ends, strict=False)
         if first < end
     ]
-    doc.spans[LAYOUT_KEY] = SpanGroup(
+    doc.spans[LAYOUT_KEY] = SteadySpans(
         doc,
         name=LAYOUT_KEY,
         spans=[Span(doc, start, end, label=block.kind) for block, start, end in kept],
@@ -52,10 +56,6 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
             "continues": [block.continues for block, _, _ in kept],
         },
     )
-
-
-def _words(doc: Doc) -> np.ndarray:
-    return np.flatnonzero(doc.to_array(IS_SPACE) == 0)
 
 
 def get_layout(doc: Doc) -> list[Block] | None:
@@ -79,7 +79,8 @@ def get_layout(doc: Doc) -> list[Block] | None:
             strict=True,
         )
     ]
-    check_blocks(doc.text, blocks)
+    if not group.attrs:  # set by hand, so that nothing was checked yet
+        check_blocks(doc.text, blocks)
     return blocks
 
 
@@ -90,8 +91,19 @@ def ensure_layout(doc: Doc) -> list[Block] | None:
     RETURNS (Optional[List[Block]]): Its blocks, None where the layout is unknown.
     """
     if LAYOUT_KEY not in doc.spans:
-        set_layout(doc, read_plain(doc.text))
+        _store(doc, read_plain(doc.text))
     return get_layout(doc)
+
+
+def copy_layout(source: Doc, target: Doc) -> None:
+    """Give a Doc the layout of another that has the same text.
+
+    source (Doc): The Doc with the layout, if it has any.
+    target (Doc): The Doc that gets it, unless it has one already.
+    """
+    is_missing = LAYOUT_KEY in source.spans and LAYOUT_KEY not in target.spans
+    if is_missing and source.text == target.text:
+        set_layout(target, get_layout(source))
 
 
 def token_blocks(doc: Doc) -> np.ndarray:

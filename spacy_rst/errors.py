@@ -59,13 +59,18 @@ class Errors(metaclass=_MessagesWithCodes):
     R009 = "{start}:{end} are not EDUs of this tree, which has {n_edus}."
     R010 = "A summary of {n} units cannot be made. Ask for 0 or more."
     R011 = (
-        "{split} is not a split. Give (start, split, end, label) with whole numbers "
+        "{value} is not a split. Give (start, split, end, label) with whole numbers "
         "0 <= start < split < end and a label such as 'Elaboration-NS'."
     )
-    R012 = "{score} is not a score. Give a pair of numbers (split, label)."
+    R012 = "{value} is not a score. Give a pair of probabilities (split, label) from 0 to 1."
     R013 = (
         "'{label}' is not a label. A label is a relation and a nuclearity, such as "
         "'Elaboration-NS', 'Background-SN' or 'Contrast-NN'."
+    )
+    R014 = "{value} is not an EDU. Give strings or spaCy Spans."
+    R015 = (
+        "The tree was written in version {version} of its format, but only version {known} is "
+        "known here. Install a newer spacy_rst."
     )
     R020 = (
         "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
@@ -84,8 +89,8 @@ class Errors(metaclass=_MessagesWithCodes):
     R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
     R026 = "EDU {number} is empty. Give every EDU some text."
     R027 = (
-        "The EDUs do not fit the tokens any more, as happens when a Doc is retokenized after they "
-        "were set. Set doc.spans['edus'] again, or retokenize first."
+        "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
+        "anew, or to None to take it off."
     )
     R031 = "'{kind}' is no kind of block. Use one of: {known}."
     R032 = (
@@ -98,9 +103,11 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Treebank files
+    R100 = "Line {line} of {path} gives a relation the class '{name}'. Use one of: {known}."
     R101 = (
-        "The relation '{label}' in {source} has no class. Add a line to relations.tsv ({row}) or "
-        "keep the treebank's own labels (--labels original)."
+        "The relation '{label}' in {source} has no class. Give it one in a table of your own "
+        "(--relations FILE.tsv) with the columns treebank, label and class: {row}. Or keep the "
+        "treebank's own labels (--labels original)."
     )
     R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
     R103 = (
@@ -129,6 +136,11 @@ class Errors(metaclass=_MessagesWithCodes):
     R112 = (
         "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
     )
+    R113 = (
+        "Segment {node} of {source} belongs to the tree but has no text. Write its text, or detach "
+        "it."
+    )
+    R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
     R120 = (
         "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
     )
@@ -139,9 +151,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The leaf at line {line} of {source} has no number, or one out of order. Leaves are "
         "numbered from 1 in text order."
     )
+    R125 = "The leaf at line {line} of {source} has no text. Write its text, or list it in .edus."
     R126 = (
-        "{source} has {n_edus} EDUs but {companion} has {n_lines} lines. Make them agree, or "
-        "take the second file away."
+        "{source} has {n_edus} EDUs but the .edus file beside it has {n_lines} lines. Make them "
+        "agree, or take the second file away."
     )
     R130 = (
         "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
@@ -163,6 +176,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
+    R138 = (
+        "The layout of the document {name} does not fit: its text differs from that of the EDUs in "
+        "{source}. Take both from the same version of the treebank."
+    )
     R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
     R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
     R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
@@ -177,8 +194,9 @@ class Errors(metaclass=_MessagesWithCodes):
         "that count from 1."
     )
     R146 = (
-        "Line {line} of {source}, in document {doc}, is not a token: it needs a number and ten "
-        "columns set apart by tabs."
+        "Line {line} of {source}, in document {doc}, is not a token. It needs ten columns set "
+        "apart by tabs, a word in the second, and its number in the first. The number of a token "
+        "of several words is the range of theirs, which follow it."
     )
     R147 = "Line {line} of {source} comes before any '# newdoc_id = ...'. Name the document."
     R148 = "The document {doc} of {source} is not in {tokens}. Add its tokens."
@@ -353,12 +371,21 @@ class Errors(metaclass=_MessagesWithCodes):
         "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
         "free."
     )
+    R542 = "An empty host is every address of this computer. Give 127.0.0.1 for this computer only."
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
     )
     R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
     R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
+    R546 = (
+        "PNG and PDF need the library typst. Install it with pip install 'spacy_rst[pictures]', or "
+        "draw an SVG."
+    )
+    R547 = (
+        "scale={scale!r} makes no bitmap of a drawing of {width} x {height} pixels that can be "
+        "held. Give a number above 0, smaller for large trees, or draw a PDF or SVG."
+    )
 
     # Bundled pipelines
     R550 = (
@@ -388,7 +415,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
     R512 = "The folder {path} holds no file that ends with {endings}."
-    R513 = "This is not UTF-8 ({error}). Save it as UTF-8."
+    R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = "This is not JSON that can be read ({error}). Give one object per line."
     R515 = 'This is not a JSON object with a string as its "text". Give one per line.'
     R516 = "The pipeline '{model}' cannot be loaded. {error}"
@@ -413,6 +440,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R523 = "{path} cannot be written ({error})."
     R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
+    R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
 
     # Translation
     R600 = (
@@ -430,7 +458,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The engine '{engine}' gave {n_translations} translations for {n_segments} segments. It "
         "must give one for each, in the same order."
     )
-    R605 = "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings."
+    R605 = (
+        "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings of "
+        "whole characters."
+    )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
         "Keep one of them."

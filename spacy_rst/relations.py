@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,10 +33,25 @@ RELATION_CLASSES = (
     "Topic-Comment",
 )
 
+# Classes that can join several nuclei, and those of them that do nothing else.
+ALWAYS_MULTINUCLEAR = ("Joint", "Same-Unit")
+MULTINUCLEAR_CLASSES = (
+    "Cause",
+    "Comparison",
+    "Contrast",
+    "Temporal",
+    "Textual-Organization",
+    "Topic-Change",
+    "Topic-Comment",
+    *ALWAYS_MULTINUCLEAR,
+)
+
 ANY_TREEBANK = "*"
 # "-e": inside a sentence part (RST-DT); "-s", "-n", "-m", "-mn", "-nn": which part carries it.
 PART_MARK = re.compile(r"-(?:e|s|n|m|mn|nn)$")
+MAX_PART_MARKS = 2  # "consequence-n-e"
 RELATIONS_FILE = Path(__file__).parent / "relations.tsv"
+RelationTable = Mapping[tuple[str, str], str]
 
 
 def join_label(relation: str, nuclearity: str) -> str:
@@ -64,14 +79,24 @@ def split_label(label: str) -> tuple[str, str]:
     return relation, nuclearity
 
 
-@lru_cache(maxsize=1)
-def relation_table() -> dict[tuple[str, str], str]:
-    """Read the map that comes with the package.
+@lru_cache(maxsize=8)
+def read_relations(path: Path = RELATIONS_FILE) -> RelationTable:
+    """Read a table of the classes of treebanks' labels.
 
-    RETURNS (Dict[Tuple[str, str], str]): (treebank or "*", original label) -> class.
+    path (Path): A TSV file with the columns treebank ("*" for any), label and class; by default the
+        one that comes with the package.
+    RETURNS (RelationTable): (treebank or "*", original label) -> class.
+    RAISES (RstError): If it is no such table, or gives a label what is no class.
     """
-    rows = read_table(RELATIONS_FILE, ("treebank", "label", "class"))
-    return {(row["treebank"], row["label"]): row["class"] for _, row in rows}
+    table: dict[tuple[str, str], str] = {}
+    for number, row in read_table(path, ("treebank", "label", "class")):
+        if row["class"] not in RELATION_CLASSES:
+            known = ", ".join(RELATION_CLASSES)
+            raise RstError(
+                Errors.R100.format(path=path, line=number, name=row["class"], known=known)
+            )
+        table[row["treebank"], normalize_relation(row["label"])] = row["class"]
+    return table
 
 
 def normalize_relation(label: str) -> str:
@@ -87,26 +112,35 @@ def _spellings(label: str) -> Iterator[str]:
     """Yield a label, then the label without the marks that say which part carries it."""
     normalized = normalize_relation(label)
     yield normalized
-    while (stem := PART_MARK.sub("", normalized)) != normalized:
-        yield stem
-        normalized = stem
+    for _ in range(MAX_PART_MARKS):
+        normalized = PART_MARK.sub("", normalized)
+        yield normalized
 
 
-def relation_class(label: str, treebank: str | None = None, source: str | None = None) -> str:
+def relation_class(
+    label: str,
+    treebank: str | None = None,
+    source: str | None = None,
+    relations: RelationTable | None = None,
+) -> str:
     """Map a treebank's own relation to one of the 18 classes.
 
     label (str): The relation as it stands in the treebank.
     treebank (Optional[str]): The treebank's name, whose own rows come before the general ones.
     source (Optional[str]): The file, named in the error for an unknown label.
+    relations (RelationTable | None): A table that comes before the one of the package.
     RETURNS (str): The class.
-    RAISES (RstError): For a label that relations.tsv does not list.
+    RAISES (RstError): For a label that no table lists.
     """
-    if label in RELATION_CLASSES:
-        return label
-    table = relation_table()
-    for spelling in _spellings(label):
-        for name in (treebank, ANY_TREEBANK):
-            if name is not None and (name, spelling) in table:
-                return table[name, spelling]
-    row = "\\t".join((treebank or ANY_TREEBANK, normalize_relation(label), "<class>", "<reason>"))
+    keys = [
+        (name, spelling)
+        for spelling in _spellings(label)
+        for name in (treebank or ANY_TREEBANK, ANY_TREEBANK)
+    ]
+    own = {key: label for key in keys} if label in RELATION_CLASSES else {}
+    for table in (relations or {}, own, read_relations()):
+        for key in keys:
+            if key in table:
+                return table[key]
+    row = "\\t".join((treebank or ANY_TREEBANK, normalize_relation(label), "<class>"))
     raise RstError(Errors.R101.format(label=label, source=source or "the input", row=row))

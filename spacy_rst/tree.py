@@ -6,6 +6,7 @@ different from one with ten.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import index as whole_number
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,8 +15,13 @@ from .errors import Errors, RstError
 from .relations import NUCLEARITIES, join_label, split_label
 
 NO_NODE = -1
+ROUNDING = 1e-6  # what a model's arithmetic may make of 0 and 1
 SPAN_RELATION = "span"
 DICT_VERSION = 1
+RECORD_KEYS = (
+    "relation", "nuclearity", "nucleus", "satellite", "nucleus_start", "nucleus_end",
+    "satellite_start", "satellite_end", "depth", "score",
+)  # fmt: skip
 
 
 @runtime_checkable
@@ -58,6 +64,20 @@ class Dependency(NamedTuple):
     head: int
     relation: str | None
     nuclearity: str | None
+
+
+class Relation(NamedTuple):
+    """One row of the table of a tree: a relation and what it holds between. Of two nuclei the
+    right one stands in the place of the satellite. The Spans are None where no Doc is."""
+
+    relation: str
+    nuclearity: str
+    nucleus: str
+    satellite: str
+    nucleus_span: Any
+    satellite_span: Any
+    depth: int
+    score: float | None
 
 
 class RstNode:
@@ -256,12 +276,13 @@ class RstTree:
         scores: Sequence[Sequence[float]] | None = None,
     ) -> None:
         """Check the splits and lay the tree out. See `from_splits` for the arguments."""
-        split_list = [_checked_split(entry) for entry in splits]
-        units = ("",) * (len(split_list) + 1) if edus is None else tuple(edus)
+        split_list = [_checked_split(entry) for entry in _entries(splits)]
+        units = ("",) * (len(split_list) + 1) if edus is None else _checked_edus(edus)
         if not units:
             raise RstError(Errors.R001)
-        if scores is not None and len(scores) != len(split_list):
-            raise RstError(Errors.R006.format(n_scores=len(scores), n_splits=len(split_list)))
+        score_list = None if scores is None else _entries(scores)
+        if score_list is not None and len(score_list) != len(split_list):
+            raise RstError(Errors.R006.format(n_scores=len(score_list), n_splits=len(split_list)))
         numbered = {(s.start, s.end): i for i, s in enumerate(split_list)}
         if len(numbered) < len(split_list):
             raise RstError(Errors.R003.format(split=_first_repeated(split_list)))
@@ -270,7 +291,8 @@ class RstTree:
         for name, column in columns.items():
             object.__setattr__(self, name, tuple(column))
         node_scores = [
-            None if i == NO_NODE or scores is None else _checked_score(scores[i]) for i in order
+            None if i == NO_NODE or score_list is None else _checked_score(score_list[i])
+            for i in order
         ]
         object.__setattr__(self, "_edus", units)
         object.__setattr__(self, "_scores", tuple(node_scores))
@@ -300,12 +322,13 @@ class RstTree:
         edus (Sequence): As many EDUs as the tree has, as strings or spaCy Spans.
         RETURNS (RstTree): The tree over these EDUs.
         """
-        if len(edus) != len(self):
-            raise RstError(Errors.R021.format(n_tree=len(self), n_edus=len(edus)))
+        units = _checked_edus(edus)
+        if len(units) != len(self):
+            raise RstError(Errors.R021.format(n_tree=len(self), n_edus=len(units)))
         other = object.__new__(RstTree)
         for name in RstTree.__slots__[1:]:
             object.__setattr__(other, name, getattr(self, name))
-        object.__setattr__(other, "_edus", tuple(edus))
+        object.__setattr__(other, "_edus", units)
         return other
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -376,6 +399,40 @@ class RstTree:
             if nuclearities is not None and found_nuclearity.casefold() not in nuclearities:
                 continue
             yield RstNode(self, index)
+
+    def relations(self) -> Iterator[Relation]:
+        """List what the tree says, for tables.
+
+        YIELDS (Relation): One entry per inner node, depth first, left first, with the texts and
+            Spans of nucleus and satellite. Its score is the model's probability of the split with
+            this label, None where no model made the tree.
+        """
+        for node in self.find():
+            nucleus, satellite = node.children
+            if node.nuclearity == "SN":
+                nucleus, satellite = satellite, nucleus
+            yield Relation(
+                relation=node.relation or "",
+                nuclearity=node.nuclearity or "",
+                nucleus=nucleus.text,
+                satellite=satellite.text,
+                nucleus_span=nucleus.span,
+                satellite_span=satellite.span,
+                depth=node.depth,
+                score=None if node.score is None else node.score.split * node.score.label,
+            )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Make a table of the relations, as `pandas.DataFrame` takes it.
+
+        RETURNS (List[dict]): What `relations` gives, with the characters in the text of the Doc
+            (`nucleus_start`, `nucleus_end`, ...) in place of Spans.
+        """
+        records = []
+        for *names_and_texts, nucleus, satellite, depth, score in self.relations():
+            row = (*names_and_texts, *_chars(nucleus), *_chars(satellite), depth, score)
+            records.append(dict(zip(RECORD_KEYS, row, strict=True)))
+        return records
 
     def covering(self, start: int, end: int) -> RstNode:
         """Find the smallest node that covers some EDUs.
@@ -493,12 +550,15 @@ class RstTree:
         RETURNS (RstTree): The tree.
         """
         try:
-            edus = data["edus"]
-            if not isinstance(edus, list | tuple) or not all(isinstance(edu, str) for edu in edus):
-                raise TypeError("edus is not a list of strings")
-            return cls(data["splits"], edus, data.get("scores"))
+            edus, splits, scores = data["edus"], data["splits"], data.get("scores")
+            version = data.get("version", DICT_VERSION)
         except (KeyError, TypeError, AttributeError) as error:
             raise RstError(Errors.R005.format(error=repr(error))) from error
+        if version != DICT_VERSION:
+            raise RstError(Errors.R015.format(version=_shown(version), known=DICT_VERSION))
+        if not isinstance(edus, list | tuple) or not all(isinstance(edu, str) for edu in edus):
+            raise RstError(Errors.R005.format(error="edus is not a list of strings"))
+        return cls(splits, edus, scores)
 
     def to_rs3(self) -> str:
         """RETURNS (str): The tree as an rs3 file, as rstWeb and RSTTool read it."""
@@ -547,6 +607,26 @@ class RstTree:
         from .display import render_tree
 
         return render_tree(self, style=style, **options)
+
+    def to_png(self, **options: Any) -> bytes:
+        """Draw the tree as a bitmap, where `spacy_rst[pictures]` is installed.
+
+        **options: `scale`, and what `render("svg")` takes.
+        RETURNS (bytes): The content of a PNG file.
+        """
+        from .display.pictures import render_png
+
+        return render_png(self, **options)
+
+    def to_pdf(self, **options: Any) -> bytes:
+        """Draw the tree as a PDF, where `spacy_rst[pictures]` is installed.
+
+        **options: What `render("svg")` takes.
+        RETURNS (bytes): The content of a PDF file.
+        """
+        from .display.pictures import render_pdf
+
+        return render_pdf(self, **options)
 
     def _repr_svg_(self) -> str:
         return self.render("svg")
@@ -626,6 +706,19 @@ def _layout(
     return columns
 
 
+def _entries(values: Iterable[Any]) -> list[Any]:
+    """List values; what cannot be listed is one entry, which then is no good one."""
+    return list(values) if isinstance(values, Iterable) else [values]
+
+
+def _checked_edus(edus: Sequence[Edu]) -> tuple[Edu, ...]:
+    units = _entries(edus)
+    for edu in units:
+        if not isinstance(edu, str) and not hasattr(edu, "doc"):
+            raise RstError(Errors.R014.format(value=_shown(edu)))
+    return tuple(units)
+
+
 def _checked_split(entry: Sequence[Any]) -> Split:
     try:
         start, split, end, label = entry
@@ -635,18 +728,28 @@ def _checked_split(entry: Sequence[Any]) -> Split:
     except (TypeError, ValueError, AttributeError) as error:
         if isinstance(error, RstError):
             raise
-        raise RstError(Errors.R011.format(split=entry)) from error
-    if not 0 <= checked.start < checked.split < checked.end:
-        raise RstError(Errors.R011.format(split=tuple(entry)))
+        raise RstError(Errors.R011.format(value=_shown(entry))) from error
+    if not 0 <= checked.start < checked.split < checked.end <= sys.maxsize:
+        raise RstError(Errors.R011.format(value=_shown(entry)))
     return checked
 
 
 def _checked_score(score: Sequence[float]) -> Score:
     try:
-        split, label = score
-        return Score(float(split), float(label))
-    except (TypeError, ValueError) as error:
-        raise RstError(Errors.R012.format(score=score)) from error
+        split, label = map(float, score)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RstError(Errors.R012.format(value=_shown(score))) from error
+    for probability in (split, label):
+        if not -ROUNDING <= probability <= 1 + ROUNDING:
+            raise RstError(Errors.R012.format(value=_shown(score)))
+    return Score(min(max(split, 0.0), 1.0), min(max(label, 0.0), 1.0))
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # a number too long for Python to write
+        return f"a {type(value).__name__}"
 
 
 def _first_repeated(splits: Sequence[Split]) -> Split:
@@ -656,6 +759,10 @@ def _first_repeated(splits: Sequence[Split]) -> Split:
             return split
         seen.add((split.start, split.end))
     raise AssertionError("no split is repeated")
+
+
+def _chars(span: Any) -> tuple[int | None, int | None]:
+    return (None, None) if span is None else (span.start_char, span.end_char)
 
 
 def _as_folded_set(names: str | Collection[str] | None) -> set[str] | None:

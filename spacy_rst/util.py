@@ -72,6 +72,36 @@ def replace_file(new: Path, path: Path) -> None:
     os.replace(new, place)
 
 
+def replace_folder(new: Path, path: Path) -> None:
+    """Move a folder to its place. The old one is there until the new one is, or can be restored.
+
+    new (Path): The folder, beside the place it goes to.
+    path (Path): Its place.
+    """
+    restore_folder(path)
+    old = _aside(path)
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def restore_folder(path: Path) -> None:
+    """Put a folder back that `replace_folder` moved aside before it was killed.
+
+    path (Path): The folder's place.
+    """
+    old = _aside(path)
+    if path.exists():
+        shutil.rmtree(old, ignore_errors=True)
+    elif old.exists():
+        old.rename(path)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
 def temporary_beside(path: Path) -> Path:
     """Find a name for a file or folder that shall take a place once it is complete. What runs that
     were killed have left there is removed.

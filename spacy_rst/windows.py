@@ -35,8 +35,7 @@ def cut_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Wi
     for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
         kept, document_end = offset, offset + length
         while kept < document_end:
-            # The last window is moved back rather than cut short: it only gets more context.
-            start = max(offset, min(kept - margin, document_end - window))
+            start = max(offset, kept - margin)
             end = min(start + window, document_end)
             keep_end = end if end == document_end else end - margin
             yield Window(start, end, kept, keep_end)

@@ -14,6 +14,7 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 import spacy_rst.encoder.xlmr  # noqa: F401  (registers the architecture)
+from spacy_rst import load
 from spacy_rst.treebank.corpus import Corpus
 from tests.sample import sample_docs, write_corpus
 from tests.tiny_models import tiny_xlmr
@@ -58,7 +59,8 @@ def trained(paths, tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", TRAINED, ids=lambda path: path.stem)
-def test_configs_are_complete(path, tmp_path):
+def test_configs_are_complete(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(CONFIGS.parent)
     _, filled = fill_config(tmp_path / "filled.cfg", path)
     assert filled == load_config(path, interpolate=False)
 
@@ -105,6 +107,14 @@ def test_the_cpu_config_can_be_initialized(lang, corpus):
     overrides = {"paths.train": str(corpus), "paths.dev": str(corpus), "nlp.lang": lang}
     nlp = init_nlp(load_config(config_path("small_cpu"), overrides=overrides))
     assert (nlp.lang, nlp.pipe_names) == (lang, ["tok2vec", "rst_parser"])
+
+
+def test_retraining_goes_on_with_the_bundled_pipeline(corpus, monkeypatch):
+    monkeypatch.chdir(CONFIGS.parent)
+    overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
+    nlp = init_nlp(load_config(config_path("retrain"), overrides=overrides))
+    text = "It rained all morning, so we stayed at home."
+    assert nlp(text)._.rst_json == load()(text)._.rst_json
 
 
 def test_the_tiny_config_learns_by_heart(trained, corpus):

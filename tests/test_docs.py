@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spacy.cli import app
@@ -14,6 +17,7 @@ from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst.pipelines import pipeline_path
+from spacy_rst.treebank.rs3 import read_rs3
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -56,12 +60,16 @@ def is_slow(command: str) -> bool:
 
 
 def run(command: str) -> None:
-    """Run `python -m spacy ...`, or `cat FILE | python -m spacy ...`, in this process."""
+    """Run a command, also `cat FILE | python -m spacy ...`; in this process if it is quick."""
     source, _, command = command.rpartition("|")
-    arguments = shlex.split(command, comments=True)
-    assert arguments[:3] == ["python", "-m", "spacy"], command
+    program, *arguments = shlex.split(command, comments=True)
+    if program != "python" or is_slow(command):
+        program = sys.executable if program == "python" else program
+        subprocess.run([program, *arguments], check=True)
+        return
+    assert arguments[:2] == ["-m", "spacy"], command
     piped = Path(shlex.split(source)[1]).read_bytes() if source else None
-    result = CliRunner().invoke(app, arguments[3:], input=piped)
+    result = CliRunner().invoke(app, arguments[2:], input=piped)
     assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
 
 
@@ -72,9 +80,13 @@ def given(tmp_path_factory):
     for name in ("assets", "configs"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "project.yml", folder)
+    (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
     shutil.copy(folder / "assets" / "demo" / "english.txt", folder / "article.txt")
-    shutil.copytree(folder / "assets" / "demo", folder / "texts")
     shutil.copytree(folder / "assets" / "sample" / "en", folder / "my_treebank")
+    (folder / "texts").mkdir()
+    for path in (folder / "my_treebank").glob("*.rs3"):
+        text = " ".join(read_rs3(path).edus)
+        (folder / "texts" / f"{path.stem}.txt").write_text(text, encoding="utf8")
     (folder / "training" / "joint_cpu").mkdir(parents=True)
     for trained in ("training/model-best", "training/joint_cpu/model-best"):
         (folder / trained).symlink_to(pipeline_path("xx_rst_sm"))
@@ -98,6 +110,15 @@ def test_examples_run(page, checkout):
     names: dict[str, object] = {"__name__": "docs"}
     for line, block in blocks(page, "python"):
         exec(compile("\n" * line + block, str(page), "exec"), names)
+
+
+def test_the_readme_shows_the_tree_that_it_prints(capsys):
+    names: dict[str, Any] = {}
+    _, example = next(blocks(ROOT / "README.md", "python"))
+    exec(example, names)
+    assert f"```\n{capsys.readouterr().out}```" in (ROOT / "README.md").read_text(encoding="utf8")
+    drawn = ROOT / "docs" / "images" / "readme.txt"
+    assert names["doc"].text == drawn.read_text(encoding="utf8").strip()
 
 
 @pytest.mark.parametrize(

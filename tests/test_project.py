@@ -14,6 +14,8 @@ import spacy
 import yaml
 from spacy.util import load_config
 
+import spacy_rst
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -37,7 +39,6 @@ def run(folder: Path, *arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout
@@ -131,3 +132,11 @@ def test_the_bundled_pipeline_is_scored_on_every_public_treebank():
     scored = {line.split("corpus_raw/test/")[1].split(".spacy")[0] for line in command["script"]}
     assert scored == {name for name in listed if not name.startswith("sample.")} - {"en.rstdt"}
     assert all("--edus both --baselines" in line for line in command["script"])
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf8"))
+    assert citation["version"] == spacy_rst.__version__
+    assert set(citation) >= {"cff-version", "message", "title", "authors"}
+    for reference in citation["references"]:
+        assert set(reference) >= {"type", "title", "authors", "year"}, reference["title"]

@@ -13,8 +13,8 @@ from spacy_rst.relations import (
     RELATIONS_FILE,
     join_label,
     normalize_relation,
+    read_relations,
     relation_class,
-    relation_table,
     split_label,
 )
 
@@ -67,7 +67,7 @@ def test_every_row_names_a_class(rows):
 
 def test_rows_are_unique_and_sorted(rows):
     keys = [(row["treebank"], row["label"]) for row in rows]
-    assert len(set(keys)) == len(keys) == len(relation_table())
+    assert len(set(keys)) == len(keys) == len(read_relations())
     order = [(row["treebank"], row["class"], row["label"]) for row in rows]
     assert order == sorted(order)
 
@@ -129,7 +129,7 @@ def test_an_end_that_is_part_of_the_name_stays():
 
 def test_a_treebank_may_have_rows_of_its_own(monkeypatch):
     table = {("*", "list"): "Joint", ("mine", "list"): "Temporal"}
-    monkeypatch.setattr("spacy_rst.relations.relation_table", lambda: table)
+    monkeypatch.setattr("spacy_rst.relations.read_relations", lambda: table)
     assert relation_class("List-m", "mine") == "Temporal"
     assert relation_class("List", "other") == "Joint"
     assert relation_class("List") == "Joint"
@@ -148,19 +148,29 @@ def test_the_error_for_an_unknown_label_says_what_to_add():
     assert caught.value.code == "R101"
     assert "'Strange_Link'" in message
     assert "folder/file.rs3" in message
-    assert r"eng.mine\tstrange-link\t<class>\t<reason>" in message
+    assert r"eng.mine\tstrange-link\t<class>" in message
 
 
-def test_the_added_line_is_found(tmp_path, monkeypatch):
+def test_the_added_line_is_found(tmp_path):
     """Following the error's advice must help."""
-    grown = tmp_path / "relations.tsv"
-    line = "eng.mine\tstrange-link\tJoint\tas advised\n"
-    grown.write_text(RELATIONS_FILE.read_text(encoding="utf8") + line, encoding="utf8")
-    monkeypatch.setattr("spacy_rst.relations.RELATIONS_FILE", grown)
-    relation_table.cache_clear()
-    try:
-        assert relation_class("Strange_Link", "eng.mine") == "Joint"
-        with pytest.raises(RstError, match="R101"):
-            relation_class("Strange_Link", "another")
-    finally:
-        relation_table.cache_clear()
+    own = tmp_path / "own.tsv"
+    own.write_text(
+        "treebank\tlabel\tclass\neng.mine\tstrange-link\tJoint\n*\tAntithesis\tComparison\n"
+        "*\tJoint\tTemporal\n",
+        encoding="utf8",
+    )
+    table = read_relations(own)
+    assert relation_class("Strange_Link", "eng.mine", relations=table) == "Joint"
+    assert relation_class("antithesis", "eng.mine") == "Contrast"
+    assert relation_class("antithesis", "eng.mine", relations=table) == "Comparison"
+    assert relation_class("Joint", relations=table) == "Temporal"
+    assert relation_class("elaboration", "eng.mine", relations=table) == "Elaboration"
+    with pytest.raises(RstError, match="R101"):
+        relation_class("Strange_Link", "another", relations=table)
+
+
+def test_a_table_gives_classes_alone(tmp_path):
+    own = tmp_path / "own.tsv"
+    own.write_text("treebank\tlabel\tclass\n*\todd\tOdd\n", encoding="utf8")
+    with pytest.raises(RstError, match=r"R100\] Line 2 of .*own\.tsv .*'Odd'.*Attribution"):
+        read_relations(own)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
-from spacy_rst.tree import Dependency, RstNode, RstTree, Score, Split, edu_text
+from spacy_rst.tree import Dependency, Relation, RstNode, RstTree, Score, Split, edu_text
 
 from .strategies import chain_tree, trees
 
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(max_examples=40)
 
 #                    0:6 Background-SN
 #                   /                 \
@@ -152,6 +153,53 @@ def test_covering(tree):
 def test_covering_refuses_what_is_no_edus(tree, start, end):
     with pytest.raises(RstError, match="R009"):
         tree.covering(start, end)
+
+
+def test_nucleus_and_satellite(tree):
+    background, contrast = tree.root, node_at(tree, 2, 6)
+    assert (background.nucleus, background.satellite) == (contrast, node_at(tree, 0, 2))
+    assert (contrast.nucleus, contrast.satellite) == (node_at(tree, 2, 4), None)
+    elaboration = node_at(tree, 2, 4)
+    assert places([elaboration.nucleus, elaboration.satellite]) == [(2, 3), (3, 4)]
+    leaf = node_at(tree, 3, 4)
+    assert (leaf.nucleus, leaf.satellite) == (None, None)
+
+
+def test_relations(tree):
+    background, attribution, contrast, *_ = tree.relations()
+    assert background == Relation(
+        relation="Background",
+        nuclearity="SN",
+        nucleus="we stay at home , you go or not .",
+        satellite="He says it rains ,",
+        nucleus_span=None,
+        satellite_span=None,
+        depth=0,
+        score=pytest.approx(0.9 * 0.8),
+    )
+    assert (attribution.nucleus, attribution.satellite) == ("it rains ,", "He says")
+    assert (contrast.nucleus, contrast.satellite) == ("we stay at home ,", "you go or not .")
+    assert [entry.relation for entry in tree.relations()] == [node.relation for node in tree.find()]
+    assert {entry.score for entry in RstTree.from_splits(SPLITS).relations()} == {None}
+    assert list(RstTree.from_splits([], ["one"]).relations()) == []
+
+
+def test_records(tree):
+    records = tree.to_records()
+    assert json.loads(json.dumps(records)) == records
+    assert len(records) == 5
+    assert records[3] == {
+        "relation": "Elaboration",
+        "nuclearity": "NS",
+        "nucleus": "we stay",
+        "satellite": "at home ,",
+        "nucleus_start": None,
+        "nucleus_end": None,
+        "satellite_start": None,
+        "satellite_end": None,
+        "depth": 2,
+        "score": pytest.approx(0.3 * 0.2),
+    }
 
 
 def test_head_and_promotion(tree):
@@ -304,6 +352,8 @@ def test_pickle_and_copies(tree):
         pytest.param([(0, 1, 2, None)], 2, "R011", "None", id="None for a label"),
         pytest.param([(0, 1, 2, ["Joint-NN"])], 2, "R011", "Joint", id="list for a label"),
         pytest.param([7], 2, "R011", "7", id="not a sequence"),
+        pytest.param(7, 2, "R011", "7", id="no splits at all"),
+        pytest.param([(0, 1, 10**5000, RST_LABEL)], 2, "R011", "tuple", id="endless number"),
         pytest.param([(0, 1, 2, "Joint")], 2, "R013", "'Joint'", id="label without nuclearity"),
         pytest.param([(0, 1, 2, "Joint-SS")], 2, "R013", "Joint-SS", id="unknown nuclearity"),
         pytest.param([(0, 1, 2, "Joint-nn")], 2, "R013", "Joint-nn", id="small letters"),
@@ -328,6 +378,13 @@ def test_splits_that_form_no_tree(splits, n_edus, code, named):
         ([*SCORES[:-1], 1.0], "R012"),
         ([*SCORES[:-1], ("high", "low")], "R012"),
         ([*SCORES[:-1], None], "R012"),
+        ([*SCORES[:-1], (math.nan, 0.5)], "R012"),
+        ([*SCORES[:-1], (0.5, math.inf)], "R012"),
+        ([*SCORES[:-1], (10**400, 0.5)], "R012"),
+        ([*SCORES[:-1], (0.5, 10**5000)], "R012"),
+        ([*SCORES[:-1], (2.0, 0.5)], "R012"),
+        ([*SCORES[:-1], (0.5, -0.01)], "R012"),
+        (7, "R006"),
     ],
 )
 def test_scores_that_do_not_fit(scores, code):
@@ -347,8 +404,6 @@ def test_scores_that_do_not_fit(scores, code):
         {"edus": None, "splits": []},
         {"edus": "ab", "splits": [[0, 1, 2, "Joint-NN"]]},
         {"edus": [1, 2], "splits": [[0, 1, 2, "Joint-NN"]]},
-        {"edus": ["a"], "splits": None},
-        {"edus": ["a"], "splits": [], "scores": 3},
     ],
 )
 def test_from_dict_refuses_other_things(data):
@@ -356,9 +411,38 @@ def test_from_dict_refuses_other_things(data):
         RstTree.from_dict(data)
 
 
+def test_scores_may_be_off_by_rounding():
+    tree = RstTree.from_splits([(0, 1, 2, RST_LABEL)], scores=[(np.float32(1.0000001), -1e-9)])
+    assert tree.scores == ((1.0, 0.0),)
+
+
+@pytest.mark.parametrize("edus", [[None, "b"], [b"a", "b"], [1, 2], [["a"], ["b"]], 7])
+def test_edus_must_be_texts(edus):
+    with pytest.raises(RstError, match="R014"):
+        RstTree.from_splits([(0, 1, 2, RST_LABEL)], edus)
+    with pytest.raises(RstError, match="R014"):
+        RstTree.from_splits([(0, 1, 2, RST_LABEL)]).with_edus(edus)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, [1], pytest.param(10**5000, id="endless")])
+def test_from_dict_refuses_unknown_versions(tree, version):
+    with pytest.raises(RstError, match="R015"):
+        RstTree.from_dict({**tree.to_dict(), "version": version})
+
+
+def test_from_dict_takes_what_has_no_version(tree):
+    data = tree.to_dict()
+    del data["version"]
+    assert RstTree.from_dict(data) == tree
+
+
 def test_from_dict_checks_the_tree():
     with pytest.raises(RstError, match="R004"):
         RstTree.from_dict({"edus": ["a", "b", "c"], "splits": [[0, 1, 3, "Joint-NN"]]})
+    with pytest.raises(RstError, match="R011"):
+        RstTree.from_dict({"edus": ["a"], "splits": None})
+    with pytest.raises(RstError, match="R006"):
+        RstTree.from_dict({"edus": ["a"], "splits": [], "scores": 3})
 
 
 # Properties of random trees

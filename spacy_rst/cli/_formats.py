@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, cast
 
@@ -31,19 +31,26 @@ class TreeFormat(StrEnum):
 
 
 def format_tree(
-    tree: RstTree | None, name: str, file_format: TreeFormat, *, color: bool = False
+    tree: RstTree | None,
+    name: str,
+    file_format: TreeFormat,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    color: bool = False,
 ) -> str | None:
     """Write a tree in a format.
 
     tree (RstTree | None): The tree, None for a document that has none.
     name (str): The document's name, which stands in JSONL.
     file_format (TreeFormat): The format.
+    fields (Mapping[str, Any] | None): What else stands in JSONL.
     color (bool): Draw text in colours.
     RETURNS (str | None): The content with a line break at its end. No tree is null in JSON and
         JSONL, and None in other formats.
     """
     if file_format is TreeFormat.jsonl:
-        return json.dumps({"name": name, "tree": tree_json(tree)}, ensure_ascii=False) + "\n"
+        line = {"name": name, **(fields or {}), "tree": tree_json(tree)}
+        return json.dumps({**line, "name": name}, ensure_ascii=False) + "\n"
     if file_format is TreeFormat.json:
         return json.dumps(tree_json(tree), ensure_ascii=False, indent=2) + "\n"
     if tree is None:

@@ -69,6 +69,9 @@ class Output(ABC):
         tree (RstTree | None): Its tree.
         """
 
+    def _format(self, origin: Origin, tree: RstTree | None, *, color: bool = False) -> str | None:
+        return format_tree(tree, origin.name, self.file_format, fields=origin.fields, color=color)
+
     def check_apart(self, inputs: Iterable[str]) -> None:
         """Refuse to write where texts are read: they could be overwritten, or trees be read as
         texts the next time.
@@ -165,7 +168,7 @@ class StreamOutput(Output):
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
         """See `Output.write`."""
-        content = format_tree(tree, origin.name, self.file_format, color=self._color)
+        content = self._format(origin, tree, color=self._color)
         if content is not None and self.file_format is TreeFormat.text:
             content = f"{clean_text(origin.name)}\n{content}\n"
         if content is not None:
@@ -252,7 +255,7 @@ class LinesOutput(Output):
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
         """See `Output.write`."""
-        self._stream.write(format_tree(tree, origin.name, self.file_format) or "")
+        self._stream.write(self._format(origin, tree) or "")
         self._stream.flush()
 
 
@@ -312,7 +315,7 @@ class FolderOutput(Output):
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
         """See `Output.write`."""
-        content = format_tree(tree, origin.name, self.file_format)
+        content = self._format(origin, tree)
         if content is None:
             return
         key = self._key(origin)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -16,6 +18,8 @@ from ..errors import Errors, RstError
 
 ENDINGS = (".txt", ".jsonl")
 STDIN = "stdin"
+UTF8 = "utf8"
+BYTE_ORDER_MARK = "\ufeff"
 JSON_OBJECT_START = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*["}]')
 
 
@@ -26,15 +30,18 @@ class Origin(NamedTuple):
     place (str): The file, and the line where it has several documents, for messages.
     path (Path | None): The file, None for standard input.
     number (int): Tells documents of the same name in the same file apart.
+    fields (dict[str, Any] | None): What stands beside the text in a line of JSONL.
     """
 
     name: str
     place: str
     path: Path | None
     number: int = 1
+    fields: dict[str, Any] | None = None
 
 
 Reading = tuple[Origin, str | Exception]
+Problem = tuple[str, Exception]
 
 
 class TextFile(NamedTuple):
@@ -53,61 +60,104 @@ class TextFile(NamedTuple):
         return self.path is not None and self.path.suffix.lower() == ".jsonl"
 
 
-def find_texts(inputs: Iterable[str]) -> list[TextFile]:
+def find_texts(inputs: Iterable[str]) -> tuple[list[TextFile], list[Problem]]:
     """List the files to read.
 
     inputs (Iterable[str]): Files, folders that are searched with all folders below them, and "-".
-    RETURNS (list[TextFile]): The files. A folder without texts is listed itself, to be reported
-        like a bad file.
+    RETURNS (tuple[list[TextFile], list[Problem]]): The files, and the inputs that are not there,
+        cannot be searched or hold no text.
     """
     found: list[TextFile] = []
+    problems: list[Problem] = []
     for given in inputs:
         path = Path(given)
         if given == "-":
             found.append(TextFile(STDIN, None))
         elif path.is_dir():
-            below = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS)
-            texts = [file for file in below if file.is_file()]
-            found += [
-                TextFile(file.relative_to(path).with_suffix("").as_posix(), file) for file in texts
-            ] or [TextFile(path.name, path)]
+            texts, unreadable = _texts_below(path)
+            found += texts
+            problems += [(str(error.filename), error) for error in unreadable]
+            if not texts and not unreadable:
+                message = Errors.R512.format(path=path, endings=" or ".join(ENDINGS))
+                problems.append((given, RstError(message)))
         else:
-            found.append(TextFile(path.stem, path))
-    return found
+            try:
+                path.stat()
+            except OSError as error:
+                problems.append((given, error))
+            else:
+                found.append(TextFile(_clean_name(path.stem), path))
+    return found, problems
 
 
-def read_texts(files: Iterable[TextFile]) -> Iterator[Reading]:
+def _texts_below(folder: Path) -> tuple[list[TextFile], list[OSError]]:
+    unreadable: list[OSError] = []
+    paths: list[Path] = []
+    for place, _, names in os.walk(folder, onerror=unreadable.append):
+        paths += [Path(place, name) for name in names if name.lower().endswith(ENDINGS)]
+    texts = []
+    for path in sorted(paths):
+        # A link that leads nowhere is kept, so that reading it says so.
+        if path.is_file() or not path.exists():
+            name = path.relative_to(folder).with_suffix("").as_posix()
+            texts.append(TextFile(_clean_name(name), path))
+    return texts, unreadable
+
+
+def _clean_name(name: str) -> str:
+    """Replace what is not UTF-8 in the name of a file."""
+    return os.fsencode(name).decode(UTF8, errors="replace")
+
+
+def check_encoding(name: str) -> None:
+    """Refuse what is no encoding of texts.
+
+    name (str): The encoding's name.
+    RAISES (RstError): If Python knows none of that name.
+    """
+    try:
+        "text\n".encode(name).decode(name)
+    except (LookupError, UnicodeError) as error:
+        raise RstError(Errors.R525.format(name=name)) from error
+
+
+def read_texts(files: Iterable[TextFile], encoding: str = UTF8) -> Iterator[Reading]:
     """Read documents, one after another.
 
     files (Iterable[TextFile]): What `find_texts` listed.
+    encoding (str): The encoding of all files.
     YIELDS (Reading): Each document's origin and its text, or why it cannot be read.
     """
     seen: Counter[tuple[Path | None, str]] = Counter()
-    for origin, text in _read_files(files):
+    for origin, text in _read_files(files, encoding):
         seen[origin.path, origin.name] += 1
         yield origin._replace(number=seen[origin.path, origin.name]), text
 
 
-def _read_files(files: Iterable[TextFile]) -> Iterator[Reading]:
+def _read_files(files: Iterable[TextFile], encoding: str) -> Iterator[Reading]:
     for file in files:
         origin = Origin(file.name, str(file.path or STDIN), file.path)
         try:
             if file.path is None:
-                yield from _read_stdin(origin)
-            elif file.path.is_dir():
-                endings = " or ".join(ENDINGS)
-                raise RstError(Errors.R512.format(path=file.path, endings=endings))
+                stream = typer.get_binary_stream("stdin")
+                yield from _read_stdin(*_with_lines(stream, encoding), origin)
             elif file.is_jsonl:
-                with file.path.open("rb") as lines:
-                    yield from _read_jsonl(lines, origin)
+                with file.path.open("rb") as stream:
+                    yield from _read_jsonl(*_with_lines(stream, encoding), origin)
             else:
-                yield origin, _decode(file.path.read_bytes())
+                yield origin, _decode(file.path.read_bytes(), encoding)
         except (OSError, RstError) as error:
             yield origin, error
 
 
-def _read_stdin(origin: Origin) -> Iterator[Reading]:
-    stream = typer.get_binary_stream("stdin")
+def _with_lines(stream: IO[bytes], encoding: str) -> tuple[IO[bytes], str]:
+    """Turn an encoding in which the byte of a line break does not end a line into UTF-8."""
+    if "\n".encode(encoding) == b"\n":
+        return stream, encoding
+    return io.BytesIO(_decode(stream.read(), encoding).encode()), UTF8
+
+
+def _read_stdin(stream: IO[bytes], encoding: str, origin: Origin) -> Iterator[Reading]:
     lines = iter(stream.readline, b"")
     head: list[bytes] = []
     for line in lines:
@@ -116,46 +166,52 @@ def _read_stdin(origin: Origin) -> Iterator[Reading]:
             break
     content = chain(head, lines)
     if head and JSON_OBJECT_START.match(head[-1]):
-        yield from _read_jsonl(content, origin)
+        yield from _read_jsonl(content, encoding, origin)
     else:
-        yield origin, _decode(b"".join(content))
+        yield origin, _decode(b"".join(content), encoding)
 
 
-def _read_jsonl(lines: Iterable[bytes], file: Origin) -> Iterator[Reading]:
+def _read_jsonl(lines: Iterable[bytes], encoding: str, file: Origin) -> Iterator[Reading]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         place = f"{file.place}, line {number}"
         origin = Origin(f"{file.name}_{number}", place, file.path)
         try:
-            name, text = _read_json_line(line)
+            data = _read_json_object(_decode(line, encoding))
         except RstError as error:
             yield origin, error
-        else:
-            yield origin._replace(name=name or origin.name), text
+            continue
+        text = data.pop("text")
+        names = (data.get(key) for key in ("name", "id"))
+        name = next((str(value) for value in names if _is_name(value)), origin.name)
+        yield origin._replace(name=name, fields=data), text
 
 
-def _read_json_line(line: bytes) -> tuple[str | None, str]:
-    decoded = _decode(line)
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _read_json_object(line: str) -> dict[str, Any]:
     try:
-        data = json.loads(decoded)
+        data = json.loads(line, parse_constant=_refuse_constant)
+        # Halves of characters, escaped as \ud83d, could not be written.
+        json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RstError(Errors.R514.format(error=error)) from error
-    text = data.get("text") if isinstance(data, dict) else None
-    if not isinstance(text, str):
+    if not isinstance(data, dict) or not isinstance(data.get("text"), str):
         raise RstError(Errors.R515)
-    names = [data.get(key) for key in ("name", "id")]
-    name = next((str(value) for value in names if isinstance(value, str | int)), None)
-    try:
-        f"{name}{text}".encode()
-    except UnicodeEncodeError as error:  # half of a character, escaped as \ud83d
-        raise RstError(Errors.R514.format(error=error)) from error
-    return name, text
+    return data
 
 
-def _decode(content: bytes) -> str:
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _decode(content: bytes, encoding: str) -> str:
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RstError(Errors.R513.format(error=error)) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+        text = content.decode(encoding)
+        text.encode()  # some encodings know halves of characters
+    except UnicodeError as error:
+        raise RstError(Errors.R513.format(encoding=encoding, error=error)) from error
+    return text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")

@@ -27,9 +27,9 @@ def bundle_cli(
     """Copy a trained pipeline without what only training needs: the words of the training texts,
     paths of this computer, losses. It parses as before.
 
-    **Example**
-
-    `python -m spacy rst bundle training/model-best my_pipeline --meta meta.json`
+    \b
+    Example:
+      python -m spacy rst bundle training/model-best my_pipeline --meta meta.json
     """
     with clean_errors():
         bundled = bundle_pipeline(source, target, read_meta(meta_path) if meta_path else {})

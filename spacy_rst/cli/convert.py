@@ -10,6 +10,7 @@ import typer
 from wasabi import msg
 
 from ..languages import MULTI_LANGUAGE
+from ..relations import read_relations
 from ..treebank.convert import (
     ConversionOptions,
     ConversionReport,
@@ -23,6 +24,12 @@ from . import rst_app
 from ._util import clean_errors, progress
 
 LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the treebank's own")]
+RelationsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="TSV with the columns treebank, label and class, which comes before our own table"
+    ),
+]
 SkipBadOption = Annotated[
     bool, typer.Option(help="Report documents that cannot be read, and go on")
 ]
@@ -59,6 +66,7 @@ def convert_cli(
         str | None, typer.Option(help="Only the documents of this split, e.g. train")
     ] = None,
     labels: LabelsOption = LabelSet.coarse,
+    relations: RelationsOption = None,
     skip_bad: SkipBadOption = False,
     largest_tree: Annotated[
         bool, typer.Option(help="Of a file with several trees, keep the largest")
@@ -67,6 +75,10 @@ def convert_cli(
         bool, typer.Option(help="Keep documents whose words are blanked")
     ] = False,
     raw_text: RawTextOption = False,
+    layout: Annotated[
+        Path | None,
+        typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
+    ] = None,
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 
@@ -83,10 +95,12 @@ def convert_cli(
             treebank=treebank,
             lang=lang or _language_of(treebank),
             labels=labels,
+            relations=None if relations is None else read_relations(relations),
             skip_bad=skip_bad,
             largest_tree=largest_tree,
             keep_blanked=keep_blanked,
             raw_text=raw_text,
+            layout=layout,
         )
         report = convert_files(
             progress(files, f"Reading {input_path.name}"),

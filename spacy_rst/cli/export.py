@@ -28,9 +28,9 @@ def export_cli(
 ) -> None:
     """Write trees in another format, each to a file of its own.
 
-    **Example**
-
-    `python -m spacy rst export parsed.spacy trees/ --format rs3`
+    \b
+    Example:
+      python -m spacy rst export parsed.spacy trees/ --format rs3
     """
     with clean_errors("export"):
         n_written, n_without = export_trees(input_path, output_path, file_format)

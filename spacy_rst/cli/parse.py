@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -21,7 +21,7 @@ from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
 from ._formats import TreeFormat
 from ._outputs import Output, choose_output
-from ._texts import Origin, TextFile, find_texts, read_texts
+from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_texts
 from ._util import ParseCommand, clean_errors, complain, load_trained, progress
 
 
@@ -59,10 +59,13 @@ def parse_cli(
         EduUnits,
         typer.Option(help="Units: the pipeline's own segmentation, sentences, or lines of input"),
     ] = EduUnits.auto,
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the inputs. Trees are always written as UTF-8")
+    ] = UTF8,
     n_process: Annotated[int, typer.Option(min=1, help="Processes to run")] = 1,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents to buffer")] = 64,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Skip documents whose output file exists")
+        bool, typer.Option("--resume", help="Go on with a run that was stopped or failed in part")
     ] = False,
 ) -> None:
     """Parse texts and write their discourse trees.
@@ -70,23 +73,37 @@ def parse_cli(
     An input that cannot be read or parsed is reported; the others are parsed all the same. Exit
     codes: 0 if all went well, 2 if some inputs failed, 1 if nothing could be done.
 
-    **Examples**
-
-    `python -m spacy rst parse article.txt`
-
-    `python -m spacy rst parse texts/ --model training/model-best --format rs3 --output trees/`
+    \b
+    Examples:
+      python -m spacy rst parse article.txt
+      python -m spacy rst parse texts/ --format html --output all.html
+      python -m spacy rst parse texts/ --model training/model-best --format rs3 --output trees/
     """
     with clean_errors("parse"):
         if not inputs and sys.stdin.isatty():
             raise RstError(Errors.R510)
-        files = find_texts(inputs or ["-"])
+        check_encoding(encoding)
         output = choose_output(output_path, file_format, resume=resume)
         output.check_apart(inputs or [])
+        files, problems = find_texts(inputs or ["-"])
+        tally = Tally()
+        for place, error in problems:
+            tally.fail(place, error)
+        if not files:
+            raise typer.Exit(tally.exit_code)
         nlp = load_pipeline(model, edus)
+        one_each = all(file.path is not None and not file.is_jsonl for file in files)
         try:
             with output.open():
-                tally = parse_files(
-                    nlp, files, output, edus=edus, n_process=n_process, batch_size=batch_size
+                parse_texts(
+                    nlp,
+                    read_texts(files, encoding),
+                    output,
+                    tally,
+                    edus,
+                    n_texts=len(files) if one_each else None,
+                    n_process=n_process,
+                    batch_size=batch_size,
                 )
         except KeyboardInterrupt:
             if output.kept is not None:
@@ -198,33 +215,35 @@ def report_failure(component: str, _: Any, docs: Sequence[Doc] | None, error: Ex
         complain("parse", error)
 
 
-def parse_files(
+def parse_texts(
     nlp: Language,
-    files: Sequence[TextFile],
+    texts: Iterable[Reading],
     output: Output,
-    *,
+    tally: Tally,
     edus: EduUnits = EduUnits.auto,
+    *,
+    n_texts: int | None = None,
     n_process: int = 1,
     batch_size: int = 64,
-) -> Tally:
-    """Parse all documents of files and write their trees; what fails is reported and left out.
+) -> None:
+    """Parse texts and write their trees; what fails is reported and left out.
 
     nlp (Language): The pipeline, as `load_pipeline` prepared it for the same `edus`.
-    files (Sequence[TextFile]): What `find_texts` listed.
+    texts (Iterable[Reading]): What `read_texts` gives.
     output (Output): Where the trees go; it is open.
+    tally (Tally): Counts what becomes of the texts.
     edus (EduUnits): Where the EDUs come from.
+    n_texts (int | None): How many texts there are, where that is known.
     n_process (int): Processes to run.
     batch_size (int): Documents to buffer.
-    RETURNS (Tally): What became of the inputs.
     RAISES (RstError): If there is no document, or more than the output can hold.
     """
-    tally = Tally()
     make_doc = partial(doc_from_lines, nlp) if edus is EduUnits.lines else nlp.make_doc
     n_begun = n_parsed = 0
 
     def make_docs() -> Iterator[tuple[Doc, Origin]]:
         nonlocal n_begun
-        for origin, text in read_texts(files):
+        for origin, text in texts:
             if output.has(origin):
                 tally.skipped += 1
                 continue
@@ -243,8 +262,7 @@ def parse_files(
 
     nlp.set_error_handler(report_failure)  # type: ignore[arg-type]
     parsed = nlp.pipe(make_docs(), as_tuples=True, batch_size=batch_size, n_process=n_process)
-    one_each = all(file.path is not None and not file.is_jsonl for file in files)
-    for doc, origin in progress(parsed, "Parsing", len(files) if one_each else None):
+    for doc, origin in progress(parsed, "Parsing", n_texts):
         n_parsed += 1
         try:
             tree = get_tree(doc)
@@ -260,4 +278,3 @@ def parse_files(
     tally.failed += n_begun - n_parsed  # those that the error handler reported
     if not tally.succeeded and not tally.failed:
         raise RstError(Errors.R520)
-    return tally

@@ -10,6 +10,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, RstError
+from ..relations import read_relations
 from ..tables import read_table
 from ..treebank.convert import (
     ConversionOptions,
@@ -21,7 +22,14 @@ from ..treebank.convert import (
 from ..treebank.splits import SPLIT_NAMES
 from . import rst_app
 from ._util import clean_errors, progress
-from .convert import LabelsOption, RawTextOption, SkipBadOption, print_reports, split_table
+from .convert import (
+    LabelsOption,
+    RawTextOption,
+    RelationsOption,
+    SkipBadOption,
+    print_reports,
+    split_table,
+)
 
 LIST_COLUMNS = ("treebank", "lang", "path")
 
@@ -34,6 +42,7 @@ class ListedTreebank(NamedTuple):
     path: Path
     splits: Path | None
     options: frozenset[str]
+    layout: Path | None
 
 
 @rst_app.command("prepare")
@@ -48,6 +57,7 @@ def prepare_cli(
         str, typer.Option(help="Only treebanks whose name fits, e.g. 'sample.*'")
     ] = "*",
     labels: LabelsOption = LabelSet.coarse,
+    relations: RelationsOption = None,
     skip_bad: SkipBadOption = False,
     raw_text: RawTextOption = False,
 ) -> None:
@@ -55,19 +65,22 @@ def prepare_cli(
     treebanks of a split.
 
     The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
-    official splits) and options (`largest_tree`); paths start from the list's folder. Treebanks
-    that are not there are named and passed over.
+    official splits), options (`largest_tree`) and layout (a folder with files that tell it); paths
+    start from the list's folder. Treebanks that are not there are named and passed over.
 
     **Example**
 
     `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
     """
     with clean_errors():
+        table = None if relations is None else read_relations(relations)
         listed = [bank for bank in _read_list(list_path) if fnmatchcase(bank.name, only)]
         there = [bank for bank in listed if bank.path.exists()]
         for bank in listed:
             if bank not in there:
                 msg.warn(f"{bank.name}: nothing at {bank.path}, passed over")
+            elif bank.layout and not bank.layout.exists():
+                msg.warn(f"{bank.name}: nothing at {bank.layout}, converted without layout")
         if not there:
             fitting = "" if only == "*" else f", or none fits '{only}'"
             raise RstError(Errors.R139.format(path=list_path, only=fitting))
@@ -77,9 +90,11 @@ def prepare_cli(
                 treebank=bank.name,
                 lang=bank.lang,
                 labels=labels,
+                relations=table,
                 skip_bad=skip_bad,
                 largest_tree="largest_tree" in bank.options,
                 raw_text=raw_text,
+                layout=bank.layout,
             )
             reports[bank.name] = convert_files(
                 progress(find_files(bank.path), bank.name),
@@ -98,7 +113,8 @@ def _read_list(path: Path) -> list[ListedTreebank]:
             lang=row["lang"],
             path=path.parent / row["path"],
             splits=path.parent / row["splits"] if row.get("splits") else None,
-            options=frozenset(row.get("options", "").split()),
+            options=frozenset((row.get("options") or "").split()),
+            layout=path.parent / row["layout"] if row.get("layout") else None,
         )
         for _, row in read_table(path, LIST_COLUMNS)
     ]

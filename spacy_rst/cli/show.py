@@ -48,13 +48,11 @@ def show_cli(
 ) -> None:
     """Draw the trees of a treebank file (rs3, rs4, dis, DISRPT) or of a DocBin.
 
-    **Examples**
-
-    `python -m spacy rst show assets/sample/en/harbour_ferry.rs3`
-
-    `python -m spacy rst show corpus.spacy --format svg --output tree.svg`
-
-    `python -m spacy rst show corpus.spacy --format html --limit 20 --output trees.html`
+    \b
+    Examples:
+      python -m spacy rst show assets/sample/en/harbour_ferry.rs3
+      python -m spacy rst show corpus.spacy --format svg --output tree.svg
+      python -m spacy rst show corpus.spacy --format html --limit 20 --output trees.html
     """
     with clean_errors("show"):
         output = choose_output(output_path, TreeFormat(style.value), color=color)

@@ -23,7 +23,7 @@ from ..translator.cache import CachedTranslator
 from ..translator.edus import TranslationCounts, translate_docs
 from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
-from ..treebank.docbin import find_docbins, new_docbin, read_docbin, write_docbin
+from ..treebank.docbin import count_docs, find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
 from .parse import ParseCommand, complain
 
@@ -69,7 +69,7 @@ def translate_cli(
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents per call of the engine")] = 16,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Skip files whose output exists")
+        bool, typer.Option("--resume", help="Skip files whose output is complete")
     ] = False,
     code: Annotated[
         Path | None, typer.Option("--code", "-c", help="Python file to import first")
@@ -234,10 +234,10 @@ def _translate_files(
     tally = Tally()
     with tqdm(desc="Translating", unit="doc", disable=not sys.stderr.isatty()) as bar:
         for path, output in files:
-            if resume and output.exists():
-                tally.skipped += 1
-                continue
             try:
+                if resume and _is_whole(path, output):
+                    tally.skipped += 1
+                    continue
                 docs = list(read_docbin(path))
             except (RstError, OSError) as error:
                 complain(str(path), error)
@@ -256,6 +256,11 @@ def _translate_files(
             if translated or not docs:
                 write_docbin(output, new_docbin(translated))
     return tally
+
+
+def _is_whole(path: Path, output: Path) -> bool:
+    """Whether all documents of a file were translated. Those that fail are not in the output."""
+    return output.exists() and count_docs(output) == count_docs(path)
 
 
 def _translate_batch(

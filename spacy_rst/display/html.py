@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from html import escape
-from math import isfinite
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -116,10 +115,7 @@ def _describe_tree(tree: RstTree, name: str, numbers: dict[str, int]) -> dict[st
     for split in tree.splits:
         relation, nuclearity = split_label(split.label)
         splits.append([split.split, numbers[relation], nuclearity])
-    scores = None
-    if tree.scores is not None:
-        # JSON has no word for what a broken model may give.
-        scores = [[round(p, 4) if isfinite(p) else None for p in score] for score in tree.scores]
+    scores = tree.scores and [[round(p, 4) for p in score] for score in tree.scores]
     return {
         "name": clean_text(name, REPLACEMENT),
         "rightToLeft": is_right_to_left(" ".join(edus)),

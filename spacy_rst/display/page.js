@@ -67,7 +67,7 @@
   }
 
   function percent(probability) {
-    return probability === null ? "unknown" : `${(100 * probability).toFixed(1)} %`;
+    return `${(100 * probability).toFixed(1)} %`;
   }
 
   function probabilities({ after, score }) {

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import sys
 import warnings
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
+from threading import Timer
+from typing import Any
 from urllib.parse import urlsplit
 
 from wasabi import msg
@@ -15,7 +19,6 @@ from wasabi import msg
 from ..errors import Errors, RstError
 from .html import content_policy
 
-TIMEOUT_SECONDS = 10
 CONTENT_TYPES = {"text": "text/plain", "svg": "text/html", "html": "text/html"}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -33,13 +36,15 @@ class DrawingServer(ThreadingTCPServer):
     style (str): Its style.
     host (str): The address to listen on.
     port (int): The port to listen on, 0 for any that is free.
-    RAISES (RstError): If it cannot listen there.
+    RAISES (RstError): If it cannot listen there, or the host is empty.
     """
 
     allow_reuse_address = True
     daemon_threads = True
 
     def __init__(self, drawing: str, style: str, host: str, port: int) -> None:
+        if not host:
+            raise RstError(Errors.R542)
         # Drawings in SVG may be several, which only a page can hold.
         page = f"<!DOCTYPE html><title>Discourse trees</title>{drawing}"
         self.body = (page if style == "svg" else drawing).encode("utf8")
@@ -50,6 +55,11 @@ class DrawingServer(ThreadingTCPServer):
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
             raise RstError(Errors.R541.format(host=host, port=port, error=error)) from error
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that went away; show errors of our own."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:
@@ -62,7 +72,21 @@ class _Handler(BaseHTTPRequestHandler):
     server: DrawingServer
     server_version = "spacy_rst"
     sys_version = ""
-    timeout = TIMEOUT_SECONDS
+    patience_seconds = 30.0
+
+    def handle(self) -> None:
+        # A time-out of the socket would begin anew with each byte that a slow client sends.
+        hanging_up = Timer(self.patience_seconds, self._hang_up)
+        hanging_up.daemon = True
+        hanging_up.start()
+        try:
+            super().handle()
+        finally:
+            hanging_up.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         # A foreign site whose name leads to this computer could read the page in its visitors'
@@ -116,7 +140,7 @@ def serve_drawing(drawing: str, style: str, host: str, port: int) -> None:
     port (int): The port to listen on, 0 for any that is free.
     RAISES (RstError): If it cannot listen there.
     """
-    if not is_loopback(host):
+    if host and not is_loopback(host):
         warnings.warn(Errors.R543.format(host=host), stacklevel=3)
     with DrawingServer(drawing, style, host, port) as server:
         msg.info(f"Serving on {server.url} until interrupted with Ctrl+C")

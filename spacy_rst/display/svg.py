@@ -7,7 +7,7 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 from . import check_at_least
-from .characters import clean_text
+from .characters import clean_text, is_right_to_left
 from .colors import relation_color
 from .geometry import (
     ARC_HEIGHT,
@@ -34,6 +34,7 @@ FONTS = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 INK, FAINT, PAPER, BOX_FILL, BOX_EDGE = "#222", "#777", "#fff", "#f6f7f9", "#cfd4dc"
 ARROW_LENGTH, ARROW_HALF_WIDTH, MAX_ARC_REACH = 8, 3.2, 80
 MAX_SLANT = 600
+RIGHT_TO_LEFT, END_OF_DIRECTION = "\u2067", "\u2069"
 
 
 def render_svg(
@@ -42,7 +43,7 @@ def render_svg(
     edu_width: int = 150,
     max_edu_chars: int | None = None,
     align_edus: bool = True,
-    mirror: bool = False,
+    mirror: bool | None = None,
     title: str | None = None,
 ) -> str:
     """Draw the classic RST diagram.
@@ -56,13 +57,16 @@ def render_svg(
     max_edu_chars (Optional[int]): Where to cut the text of an EDU off. Nowhere by default.
     align_edus (bool): Put all EDUs in one row at the bottom. If not, each hangs right below its
         line, which saves room in deep trees.
-    mirror (bool): Put the first EDU on the right, for texts that are written from right to left.
+    mirror (Optional[bool]): Put the first EDU on the right. By default where the text is written
+        from right to left.
     title (Optional[str]): What the picture is called for those who cannot see it.
     RETURNS (str): An `<svg>` element, which is also a complete file.
     """
     check_at_least("edu_width", edu_width, MIN_BOX_WIDTH)
     if max_edu_chars is not None:
         check_at_least("max_edu_chars", max_edu_chars, 1)
+    if mirror is None:
+        mirror = is_right_to_left(tree.root.text)
     diagram = lay_out(tree, edu_width, max_edu_chars, align_edus, mirror)
     if title is None:
         title = f"Rhetorical structure of {len(tree)} EDU{'s' if len(tree) > 1 else ''}"
@@ -98,13 +102,14 @@ def _draw_diagram(diagram: Diagram, title: str) -> str:
 
 def _draw_box(box: EduBox) -> str:
     left, baseline = box.x - box.width // 2, box.top + NUMBER_HEIGHT + FONT_SIZE
+    x, anchor, lines = left + PADDING, "", box.text.lines
     if box.text.right_to_left:
-        x, direction = left + box.width - PADDING, ' direction="rtl" unicode-bidi="embed"'
-    else:
-        x, direction = left + PADDING, ""
-    lines = "".join(
+        # Not all programs heed the attribute "direction", but all that know such scripts do these.
+        lines = tuple(f"{RIGHT_TO_LEFT}{line}{END_OF_DIRECTION}" for line in lines)
+        x, anchor = left + box.width - PADDING, ' text-anchor="end"'
+    spans = "".join(
         f'<tspan x="{x}" y="{baseline + i * LINE_HEIGHT}">{escape(line)}</tspan>'
-        for i, line in enumerate(box.text.lines)
+        for i, line in enumerate(lines)
     )
     tooltip = f"<title>{_escape(box.node.text)}</title>" if box.text.shortened else ""
     return (
@@ -112,7 +117,7 @@ def _draw_box(box: EduBox) -> str:
         f'height="{box.height}" fill="{BOX_FILL}" stroke="{BOX_EDGE}"/>'
         f'<text x="{box.x}" y="{box.top + 12}" font-size="{LABEL_SIZE - 1}" font-weight="bold" '
         f'text-anchor="middle" fill="{FAINT}">{box.node.start + 1}</text>'
-        f"<text{direction}>{lines}</text></g>"
+        f"<text{anchor}>{spans}</text></g>"
     )
 
 

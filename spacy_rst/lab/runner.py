@@ -138,7 +138,7 @@ class ResultFolder:
         try:
             result = json.loads(path.read_text(encoding="utf8"))
             _Result.model_validate(result)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RstError(Errors.R734.format(path=path, error=error)) from error
         return result
 

@@ -51,7 +51,7 @@ class _MarkdownReader:
         self._line_starts = [line.start() for line in LINE.finditer(source, start)]
         self._writer = LayoutWriter()
         self._containers = [Container()]
-        self._row_position = 0
+        self._row_position = self._row_end = 0
 
     def read(self) -> Layout:
         for token in _parser().parse(self._source[self._start :]):
@@ -72,7 +72,7 @@ class _MarkdownReader:
         elif token.type in ("fence", "code_block"):
             self._write_code(token)
         elif token.type == "html_block":
-            start = self._line_starts[(token.map or [0])[0]]
+            start, _ = self._line_range((token.map or [0])[0])
             write_html(token.content, self._writer, self._containers[-1], start)
         if token.type not in ("th_close", "td_close"):
             self._writer.begin(self._containers[-1])
@@ -81,7 +81,7 @@ class _MarkdownReader:
         if token.type == "heading_open":
             return Container(HEADING, int(token.tag[1:]))
         if token.type == "tr_open":
-            self._row_position = self._line_starts[(token.map or [0])[0]]
+            self._row_position, self._row_end = self._line_range((token.map or [0])[0])
             return Container(ROW)
         kind = ITEM if token.type == "list_item_open" else QUOTATION
         return Container(kind, 1 + sum(outer.kind == kind for outer in self._containers))
@@ -96,10 +96,12 @@ class _MarkdownReader:
 
     def _find_in_line(self, text: str, number: int) -> int:
         """Find what is left of a line when the marks in front of it are taken off."""
-        number = min(number, len(self._line_starts) - 1)
-        start = self._line_starts[number]
-        end = (*self._line_starts[number + 1 : number + 2], len(self._source))[0]
+        start, end = self._line_range(number)
         return max(self._source.rfind(text, start, end), start)
+
+    def _line_range(self, number: int) -> tuple[int, int]:
+        starts = [*self._line_starts[number : number + 2], len(self._source), len(self._source)]
+        return starts[0], starts[1]
 
     def _write_inline(self, token: Token) -> None:
         lines = token.content.split("\n")
@@ -112,7 +114,7 @@ class _MarkdownReader:
 
     def _find_cell(self, content: str) -> int:
         for written in (content, content.replace("|", "\\|")):
-            start = self._source.find(written, self._row_position)
+            start = self._source.find(written, self._row_position, self._row_end)
             if start >= 0:
                 self._row_position = start + len(written)
                 return start

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from ..orthography import CLOSING, COLONS, COMMAS, SENTENCE_ENDS, is_unspaced
+from ..orthography import COLONS, COMMAS, SENTENCE_ENDS, is_unspaced, last_mark
 from .blocks import CODE, HEADING, ITEM, PARAGRAPH, QUOTATION, ROW, Block
 from .turns import choose_speakers, find_speaker, mark_turns
 
@@ -23,7 +23,7 @@ FENCES = ("```", "~~~")
 QUOTE_MARKS = re.compile(r"(?:>\s?)+")
 HASHES = re.compile(r"(#{1,6})\s+\S")
 BULLET = re.compile(r"[-*+•◦▪‣⁃·●○■□✓✔]\s+\S")
-DASH = re.compile(r"[–—]\s*\S")
+DASH = re.compile(r"[–—]\s+\S")
 NUMBER = re.compile(r"[(（]?(\d{1,3})(?:[.)]\s+|[、．）]\s*)\S")
 LETTER = re.compile(r"\(?([a-zа-я])\)\s+\S")
 IDEOGRAPHIC_NUMBER = re.compile(r"(?:[①-⑳]|[（(]?[一二三四五六七八九十]{1,3}[）)、])\s*\S")
@@ -39,7 +39,9 @@ LONGEST_HEADING, LONGEST_UNSPACED_HEADING = 80, 30
 MOST_WORDS_OF_A_HEADING = 14
 MOST_WORDS_BEFORE_COLON = 3
 LONGEST_RUN_OF_HEADINGS = 2
-UNFINISHED = COMMAS | COLONS
+NOT_AFTER_HEADINGS = SENTENCE_ENDS | COMMAS | frozenset("-–—")
+# A full stop after two letters at least, as one letter may be abbreviated.
+SENTENCE_WITHIN = re.compile(r"\w\w[.?!…]\W?\s|[。？！｡؟۔।॥։።].")
 
 
 @dataclass(slots=True)
@@ -70,7 +72,7 @@ class _Line:
 
     @property
     def last_mark(self) -> str:
-        return self.body.rstrip(CLOSING)[-1:]
+        return last_mark(self.body)
 
     @property
     def ends_sentence(self) -> bool:
@@ -155,7 +157,7 @@ def _mark_line(line: _Line, before: _Line | None, numbers_before: set[int]) -> N
         line.kind, line.is_marked = ROW, True
     elif _is_item(line.body, numbers_before):
         line.kind, line.is_marked = ITEM, True
-    elif DASH.match(line.body):
+    elif DASH.match(line.body) and (before is None or before.ends_sentence or before.is_marked):
         # A dash introduces items after a colon, and speech elsewhere.
         is_list = before is not None and (before.last_mark in COLONS or before.kind == ITEM)
         line.kind, line.is_marked = ITEM if is_list else PARAGRAPH, True
@@ -273,18 +275,17 @@ def _seems_divided(line: _Line, following: _Line) -> bool:
 
 
 def _could_be_heading(line: _Line) -> bool:
-    body, last = line.body, line.last_mark
-    longest = LONGEST_UNSPACED_HEADING if is_unspaced(body[:1]) else LONGEST_HEADING
-    if len(body) > longest or line.is_rule or line.speaker is not None:
+    longest = LONGEST_UNSPACED_HEADING if is_unspaced(line.body[:1]) else LONGEST_HEADING
+    if len(line.body) > longest or line.is_rule:
         return False
-    section = SECTION_NUMBER.match(body)
-    title = body[section.end() :] if section else body
-    words = title.split()
-    is_prose = any(word[-1] in SENTENCE_ENDS | COMMAS for word in words[-1:])
-    is_prose |= any(word[-1] in SENTENCE_ENDS for word in words[:-1] if len(word) > 2)
-    if is_prose or title[:1].islower() or title[:1].isdecimal():
+    section = SECTION_NUMBER.match(line.body)
+    title = line.body[section.end() :] if section else line.body
+    if title[:1].islower() or title[:1].isdecimal():
         return False
-    return len(words) <= (MOST_WORDS_BEFORE_COLON if last in COLONS else MOST_WORDS_OF_A_HEADING)
+    if line.last_mark in NOT_AFTER_HEADINGS or SENTENCE_WITHIN.search(title):
+        return False
+    most_words = MOST_WORDS_BEFORE_COLON if line.last_mark in COLONS else MOST_WORDS_OF_A_HEADING
+    return len(title.split()) <= most_words
 
 
 def _mark_headings(groups: Sequence[list[_Line]]) -> None:
@@ -307,6 +308,8 @@ def _is_set_apart(groups: Sequence[list[_Line]], number: int) -> bool:
     following = groups[number + 1][0] if number + 1 < len(groups) else line
     goes_with_text = following.kind == PARAGRAPH and not following.is_after_blank
     if following.kind == QUOTATION or not (line.is_after_blank or goes_with_text):
+        return False
+    if line.speaker is not None and not (line.is_after_blank and following.is_after_blank):
         return False
     if line.kind == ITEM:  # alone among paragraphs it is a numbered heading
         is_after_item = number > 0 and groups[number - 1][0].kind == ITEM

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..doc import set_edus, set_tree
+from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
 from ..pipe import TolerantPipe, default_model_config
 from ..relations import split_label
@@ -199,7 +200,8 @@ class RstParser(TolerantPipe):
         """
         golds = [read_gold(example, self.cfg["labels"]) for example in examples]
         docs = [example.predicted for example in examples]
-        for doc, gold in zip(docs, golds, strict=True):
+        for example, doc, gold in zip(examples, docs, golds, strict=True):
+            copy_layout(example.reference, example.predicted)
             set_edus(doc, gold.edus if gold else [doc[:]] if len(doc) else [])
         find_losses, backprop = self.model.begin_update(docs)
         split_loss, label_loss = find_losses(self._gold_trees(golds))

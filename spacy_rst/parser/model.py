@@ -8,6 +8,7 @@ pipeline decides, so that for instance an exact search can be switched on for a 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
@@ -23,7 +24,8 @@ from ..doc import get_edus
 from ..encoder.vectors import initialize_encoder, join_vectors
 from ..errors import Errors, RstError
 from ..shims import LazyNetShim
-from .features import EDU_FEATURES, edu_features
+from .features import EDU_FEATURES
+from .layout import BOUNDARY_KINDS, LAYOUT_FEATURES, EduFacts, LayoutMode, describe_edus
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,6 +48,8 @@ def build_rst_parser(
     max_exact_edus: int = 128,
     loss_per: Literal["document", "edu"] = "document",
     exploration: float = 0.0,
+    layout: LayoutMode = "none",
+    layout_dropout: float = 0.0,
 ) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 
@@ -71,6 +75,11 @@ def build_rst_parser(
         so that long and short documents teach at the same rate.
     exploration (float): In training, let the parser also split the documents by itself, and learn
         how to go on from its mistakes, with this weight. For the span splitter only.
+    layout (str): Tell the parser about the layout of the text, as features of the EDUs, of the
+        split points and of the labels: "none", "paragraphs" for the borders of blocks alone, or
+        "all" for their kinds, levels and speakers, too.
+    layout_dropout (float): Chance that the layout of a document is hidden in training, so that the
+        parser learns what to do where a text has none.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
         trees, a function from `GoldTree`s to the split loss and the label loss, and a callback that
         takes their sum.
@@ -85,12 +94,14 @@ def build_rst_parser(
         classifier_width=classifier_width,
         splitter=splitter,
         layer_norm=layer_norm,
-        n_features=len(EDU_FEATURES) if edu_features else 0,
+        n_features=len(EDU_FEATURES) * edu_features + len(LAYOUT_FEATURES) * (layout != "none"),
+        n_boundary_kinds=len(BOUNDARY_KINDS) if layout != "none" else 0,
     )
     forward = partial(
         _forward,
         dropout=dropout,
-        use_features=edu_features,
+        describe=partial(describe_edus, use_features=edu_features, layout=layout),
+        layout_dropout=layout_dropout,
         loss_options={
             "label_smoothing": label_smoothing,
             "per": loss_per,
@@ -130,7 +141,8 @@ def _forward(
     is_train: bool,
     *,
     dropout: float | None,
-    use_features: bool,
+    describe: Callable[..., EduFacts],
+    layout_dropout: float,
     loss_options: dict[str, Any],
     max_exact: int,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
@@ -143,11 +155,13 @@ def _forward(
     if not is_train:
         vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
         with torch.inference_mode():
-            encoded = net.encode(_make_batch(model, docs, vectors, use_features))
+            hidden = [False] * len(docs)
+            encoded = net.encode(_make_batch(model, docs, vectors, describe, hidden))
             return net.decode(encoded, max_exact), lambda loss: docs
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    batch = _make_batch(model, docs, vectors, use_features)
+    hidden = [random.random() < layout_dropout for _ in docs]
+    batch = _make_batch(model, docs, vectors, describe, hidden)
     tokens = batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
@@ -162,14 +176,20 @@ def _forward(
 
 
 def _make_batch(
-    model: Model, docs: Sequence[Doc], vectors: Sequence[Floats2d], use_features: bool
+    model: Model,
+    docs: Sequence[Doc],
+    vectors: Sequence[Floats2d],
+    describe: Callable[..., EduFacts],
+    hidden: Sequence[bool],
 ) -> EduBatch:
     import torch
 
     from .net import EduBatch
+    from .spans import Boundaries
 
     device = _shim(model).device
     doc_edus = [get_edus(doc) for doc in docs]
+    counts = [len(edus) for edus in doc_edus]
     offsets = accumulate(map(len, docs), initial=0)
     bounds = [
         (edu.start + offset, edu.end + offset)
@@ -177,13 +197,19 @@ def _make_batch(
         for edu in edus
     ]
     places = torch.tensor(bounds, dtype=torch.long, device=device).view(-1, 2)
-    features = None
-    if use_features:
-        rows = [edu_features(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
-        rows.append(np.zeros((0, len(EDU_FEATURES)), dtype=np.float32))
-        features = torch.from_numpy(np.concatenate(rows)).to(device)
-    tokens = join_vectors(vectors, model.get_dim("nI"), model)
-    return EduBatch(tokens, places[:, 0], places[:, 1], [len(edus) for edus in doc_edus], features)
+    facts = [
+        describe(doc, edus, is_hidden=is_hidden)
+        for doc, edus, is_hidden in zip(docs, doc_edus, hidden, strict=True)
+    ]
+    features, kinds, levels = (np.concatenate(column) for column in zip(*facts, strict=True))
+    return EduBatch(
+        join_vectors(vectors, model.get_dim("nI"), model),
+        places[:, 0],
+        places[:, 1],
+        counts,
+        torch.from_numpy(features).to(device),
+        Boundaries(kinds, levels, counts, device),
+    )
 
 
 def _shim(model: Model) -> LazyNetShim:

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..recurrent import RecurrentNet, run_packed
-from .spans import EncodedEdus, prefix_sums, span_means
-from .splitters import SPLITTERS
+from .spans import CODES_OF_A_KIND, Boundaries, EncodedEdus, prefix_sums, span_means
+from .splitters import SPLITTERS, embed_codes
 
 # Elements of the biaffine product's widest intermediate (8 MB in float32): labels are taken in
 # groups, so that it stays in the cache whatever the length of the documents.
@@ -32,6 +32,7 @@ class EduBatch:
     edu_ends (Tensor): Long (total_edus,), one past the last token of each EDU.
     edu_counts (list[int]): The number of EDUs of each document; 0 and 1 are fine.
     edu_features (Tensor | None): Float (total_edus, n_features), further facts about each EDU.
+    boundaries (Boundaries | None): What stands between the EDUs, for nets that take it.
     """
 
     tokens: Tensor
@@ -39,6 +40,7 @@ class EduBatch:
     edu_ends: Tensor
     edu_counts: list[int]
     edu_features: Tensor | None = None
+    boundaries: Boundaries | None = None
 
 
 @dataclass
@@ -74,9 +76,11 @@ class LabelClassifier(nn.Module):
     """The paper's biaffine classifier of a split's two parts, l and r being their means:
 
     l' = ELU(l U_1), r' = ELU(r U_2), logits = l' W_l + l' W_lr r' + r' W_r + b.
+
+    If there are vectors for the boundary between the parts, they are added to l U_1 and r U_2.
     """
 
-    def __init__(self, hidden_width: int, classifier_width: int, n_labels: int):
+    def __init__(self, hidden_width: int, classifier_width: int, n_labels: int, n_codes: int = 0):
         super().__init__()
         self.dropout = nn.Dropout(0.0)
         self.project_left = nn.Linear(hidden_width, classifier_width, bias=False)
@@ -86,6 +90,7 @@ class LabelClassifier(nn.Module):
         # Indexed by [label, left, right].
         self.both = nn.Parameter(torch.empty(n_labels, classifier_width, classifier_width))
         nn.init.normal_(self.both, std=1 / classifier_width)
+        self.boundary = embed_codes(n_codes, 2 * classifier_width)
 
     def forward(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
         """Score the labels of splits.
@@ -97,6 +102,10 @@ class LabelClassifier(nn.Module):
         starts, splits, ends = spans.unbind(1)
         left = self.project_left(span_means(encoded.sums, starts, splits))
         right = self.project_right(span_means(encoded.sums, splits, ends))
+        if self.boundary is not None:
+            codes = encoded.get_boundaries().codes(starts, splits, ends)
+            at_left, at_right = self.boundary(codes).chunk(2, dim=1)
+            left, right = left + at_left, right + at_right
         left, right = self.dropout(F.elu(left)), self.dropout(F.elu(right))
         labels_at_once = max(1, BIAFFINE_ELEMENTS // max(1, right.numel()))
         products = [
@@ -124,6 +133,7 @@ class RstNet(RecurrentNet):
     splitter (str): A key of `SPLITTERS`.
     layer_norm (bool): Normalise the vectors e_i.
     n_features (int): Number of further features per EDU.
+    n_boundary_kinds (int): Number of kinds of boundaries between EDUs, 0 for a net that takes none.
     RAISES (RstError): For sizes that make no network.
     """
 
@@ -138,6 +148,7 @@ class RstNet(RecurrentNet):
         splitter: str,
         layer_norm: bool = False,
         n_features: int = 0,
+        n_boundary_kinds: int = 0,
     ):
         super().__init__()
         self.check_sizes(
@@ -153,8 +164,9 @@ class RstNet(RecurrentNet):
         self.dropout = nn.Dropout(0.0)
         self.combine = nn.Linear(hidden_width + 2 * token_width + n_features, hidden_width)
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
-        self.splitter = SPLITTERS[splitter](hidden_width)
-        self.classifier = LabelClassifier(hidden_width, classifier_width, n_labels)
+        n_codes = n_boundary_kinds * CODES_OF_A_KIND
+        self.splitter = SPLITTERS[splitter](hidden_width, n_codes)
+        self.classifier = LabelClassifier(hidden_width, classifier_width, n_labels, n_codes)
 
     def encode(self, batch: EduBatch) -> EncodedEdus:
         """Make the vectors e_i of all EDUs.
@@ -168,7 +180,7 @@ class RstNet(RecurrentNet):
         state = self.combine.bias.new_zeros(len(batch.edu_counts), self.combine.out_features)
         if not len(batch.edu_starts):
             edus = state.new_zeros(0, self.combine.out_features)
-            return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts)
+            return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
         means = self.dropout(_token_means(batch))
         documents = [i for i, count in enumerate(batch.edu_counts) if count]
         context, last = run_packed(
@@ -182,7 +194,7 @@ class RstNet(RecurrentNet):
         if batch.edu_features is not None:
             parts.append(batch.edu_features)
         edus = self.normalize(self.combine(torch.cat(parts, dim=1)))
-        return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts)
+        return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
 
     def loss(
         self,

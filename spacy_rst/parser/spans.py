@@ -7,13 +7,84 @@ the document.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+CODES_OF_A_KIND = 16
+
+
+class Boundaries:
+    """What stands at the boundaries between EDUs, and how it compares with what stands around.
+
+    A boundary is known by the EDU that follows it. Within a span start:end, the split point k gets
+    a code that says of what kind it is, whether a stronger boundary lies before or after it in the
+    span, and whether an equally strong or stronger one does: so it tells what is strongest in the
+    span, and what is the first or the last of its level.
+
+    kinds (np.ndarray): Int (total_edus,), the kind of the boundary before each EDU, from 0.
+    levels (np.ndarray): Int (total_edus,), how strong it is.
+    edu_counts (Sequence[int]): The number of EDUs of each document.
+    device (torch.device): Where the codes are needed.
+    """
+
+    def __init__(
+        self,
+        kinds: np.ndarray,
+        levels: np.ndarray,
+        edu_counts: Sequence[int],
+        device: torch.device | None = None,
+    ):
+        levels = np.append(levels, 0)
+        ends_of_documents = np.cumsum([0, *edu_counts])
+        levels[ends_of_documents] = levels.max() + 1
+        near = np.zeros((len(kinds), 4), dtype=np.int64)
+        for level in np.unique(levels)[:-1]:
+            own = np.flatnonzero(levels == level)
+            stronger = np.flatnonzero(levels > level)
+            near[own, :2] = _neighbours(stronger, own)
+            near[own, 2:] = _neighbours(np.flatnonzero(levels >= level), own)
+        # With this sign, one comparison with start or -end tells whether it lies in the span.
+        near[:, 1::2] *= -1
+        self._arrays = near, kinds.astype(np.int64) * CODES_OF_A_KIND, np.array([8, 4, 2, 1])
+        self._tensors = [torch.from_numpy(array).to(device) for array in self._arrays]
+
+    def codes(self, starts: Tensor, splits: Tensor, ends: Tensor) -> Tensor:
+        """Describe split points in their spans.
+
+        starts (Tensor): Long (n,), the start of each span.
+        splits (Tensor): Long (n,), a split point of each span.
+        ends (Tensor): Long (n,), the end of each span.
+        RETURNS (Tensor): Long (n,), the codes, below the number of kinds * `CODES_OF_A_KIND`.
+        """
+        near, first_codes, bits = self._tensors
+        spans = torch.stack([starts, -ends, starts, -ends], dim=1)
+        is_outside = near.index_select(0, splits) <= spans
+        return first_codes.index_select(0, splits) + (is_outside * bits).sum(1)
+
+    def codes_within(self, start: int, end: int) -> np.ndarray:
+        """Describe all split points of one span.
+
+        start (int): Its start.
+        end (int): Its end.
+        RETURNS (np.ndarray): Int (end - start - 1,), the codes.
+        """
+        near, first_codes, bits = self._arrays
+        is_outside = near[start + 1 : end] <= (start, -end, start, -end)
+        return first_codes[start + 1 : end] + is_outside @ bits
+
+
+def _neighbours(places: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The last of the places before each own one, and the first after it."""
+    before = places[np.searchsorted(places, own) - 1]
+    after = places[np.minimum(np.searchsorted(places, own, side="right"), len(places) - 1)]
+    return np.stack([before, after], axis=1)
 
 
 @dataclass
@@ -24,18 +95,27 @@ class EncodedEdus:
     sums (Tensor): Double (total_edus + 1, hidden_width), prefix sums of `edus`.
     state (Tensor): Float (n_documents, hidden_width), the BiGRU's last states: h_0 of the pointer.
     edu_counts (list[int]): The number of EDUs of each document.
+    boundaries (Boundaries | None): What stands between the EDUs, for nets that take it.
     """
 
     edus: Tensor
     sums: Tensor
     state: Tensor
     edu_counts: list[int]
+    boundaries: Boundaries | None = None
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
         """RETURNS (list[tuple[int, int]]): The first EDU of each document, and one past its
         last."""
         return list(pairwise(accumulate(self.edu_counts, initial=0)))
+
+    def get_boundaries(self) -> Boundaries:
+        """RETURNS (Boundaries): What stands between the EDUs.
+        RAISES (ValueError): If the documents were encoded without."""
+        if self.boundaries is None:
+            raise ValueError("The net needs the boundaries between EDUs, but the batch has none")
+        return self.boundaries
 
 
 class Candidates(NamedTuple):

@@ -37,15 +37,27 @@ TRAINING_ROWS = 100_000
 ROUNDING_ERROR = 1e-5
 
 
+def embed_codes(n_codes: int, width: int) -> nn.Embedding | None:
+    """Make vectors for the codes of boundaries, which say nothing before something is learned.
+
+    n_codes (int): The number of codes.
+    width (int): The width of the vectors.
+    RETURNS (nn.Embedding | None): The vectors, None where there are no codes.
+    """
+    return nn.Embedding.from_pretrained(torch.zeros(n_codes, width), False) if n_codes else None
+
+
 class Splitter(nn.Module):
     """Chooses the split points of spans. A span start:end has the candidates start+1 ... end-1.
 
     hidden_width (int): Width of the EDU vectors.
+    n_codes (int): Number of codes for boundaries between EDUs, 0 for a splitter that takes none.
     """
 
-    def __init__(self, hidden_width: int):
+    def __init__(self, hidden_width: int, n_codes: int = 0):
         super().__init__()
         self.dropout = nn.Dropout(0.0)
+        self.boundary = embed_codes(n_codes, hidden_width)
 
     def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
         """The log probabilities of gold splits.
@@ -86,11 +98,11 @@ class PointerSplitter(Splitter):
     """The paper's decoder: a GRU reads the spans depth-first, and its state points at an EDU.
 
     The candidate k is scored by the dot product of the GRU's state and the last EDU of the left
-    part, e_(k-1).
+    part, e_(k-1), to which the vector of the boundary between the parts is added, if there is one.
     """
 
-    def __init__(self, hidden_width: int):
-        super().__init__(hidden_width)
+    def __init__(self, hidden_width: int, n_codes: int = 0):
+        super().__init__(hidden_width, n_codes)
         self.gru = nn.GRU(hidden_width, hidden_width, batch_first=True)
 
     def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
@@ -111,8 +123,14 @@ class PointerSplitter(Splitter):
         offsets = torch.tensor([encoded.bounds[i][0] for i in documents], device=spans.device)
         column = torch.arange(scores.shape[1], device=spans.device) + 1
         column = column + offsets.repeat_interleave(step_counts).unsqueeze(1)
-        illegal = (column <= starts.unsqueeze(1)) | (column >= ends.unsqueeze(1))
-        log_probs = scores.masked_fill(illegal, -torch.inf).log_softmax(1)
+        legal = (column > starts.unsqueeze(1)) & (column < ends.unsqueeze(1))
+        scores = scores.masked_fill(~legal, -torch.inf)
+        if self.boundary is not None:
+            steps_of, _ = legal.nonzero().unbind(1)
+            codes = encoded.get_boundaries().codes(starts[steps_of], column[legal], ends[steps_of])
+            by_code = queries[is_step] @ self.boundary.weight.t()
+            scores[legal] += by_code[steps_of, codes]
+        log_probs = scores.log_softmax(1)
         return log_probs.gather(1, (splits - column[:, 0]).unsqueeze(1)).squeeze(1)
 
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
@@ -135,6 +153,7 @@ class PointerSplitter(Splitter):
         edus, states = encoded.edus.cpu().numpy(), encoded.state[order].cpu().numpy()
         found: list[tuple[int, int, int]] = []
         probs: list[float] = []
+        by_code = None if self.boundary is None else self.boundary.weight.t().cpu().numpy()
         at_work = len(order)
         for step in range(n_steps[0]):
             while n_steps[at_work - 1] <= step:
@@ -148,7 +167,11 @@ class PointerSplitter(Splitter):
             for stack, (start, end), state in zip(stacks, spans, states, strict=False):
                 pick, prob = 0, 1.0
                 if end - start > 2:
-                    pick, prob = self.pick(edus[start : end - 1] @ state)
+                    scores = edus[start : end - 1] @ state
+                    if by_code is not None:
+                        codes = encoded.get_boundaries().codes_within(start, end)
+                        scores += (state @ by_code)[codes]
+                    pick, prob = self.pick(scores)
                 split = start + 1 + pick
                 found.append((start, split, end))
                 probs.append(prob)
@@ -189,14 +212,14 @@ class _SpanTables(NamedTuple):
 
     left, right: prefix sums of the EDUs through the blocks for the mean of the left part and of
     the right part; border: row u is the sum of the blocks for the EDUs u and u+1, and the bias;
-    sums: prefix sums of the EDUs; whole: the block for the mean of the whole span, which is applied
-    to each span when it is split.
+    whole: the block for the mean of the whole span, which is applied to each span when it is split.
     """
+
+    encoded: EncodedEdus
 
     left: Tensor
     right: Tensor
     border: Tensor
-    sums: Tensor
     whole: Tensor
 
 
@@ -204,10 +227,11 @@ class SpanSplitter(Splitter):
     """Scores each candidate k of a span on its own, without a recurrent state:
 
     w . ReLU(W [mean left; mean right; e_(k-1); e_k; mean span] + b), softmax over the candidates.
+    The vector of the boundary between the parts, if there is one, is added to b.
     """
 
-    def __init__(self, hidden_width: int):
-        super().__init__(hidden_width)
+    def __init__(self, hidden_width: int, n_codes: int = 0):
+        super().__init__(hidden_width, n_codes)
         self.mix = nn.Linear(5 * hidden_width, hidden_width)
         # A bias would cancel in the softmax.
         self.score = nn.Linear(hidden_width, 1, bias=False)
@@ -320,7 +344,7 @@ class SpanSplitter(Splitter):
         border = F.linear(encoded.edus[:-1], last, self.mix.bias)
         border = border + F.linear(encoded.edus[1:], following)
         left, right = (prefix_sums(F.linear(encoded.edus, block)) for block in (left, right))
-        return _SpanTables(left, right, border, encoded.sums, whole)
+        return _SpanTables(encoded, left, right, border, whole)
 
     def _log_probs(
         self, tables: _SpanTables, starts: Tensor, ends: Tensor
@@ -334,7 +358,7 @@ class SpanSplitter(Splitter):
     ) -> Tensor:
         """The scores of all candidates of some spans, a bounded number at a time."""
         splits, spans, _ = candidates
-        whole = F.linear(span_means(tables.sums, starts, ends), tables.whole)
+        whole = F.linear(span_means(tables.encoded.sums, starts, ends), tables.whole)
         row_starts, row_ends = starts.index_select(0, spans), ends.index_select(0, spans)
         rows = torch.stack([row_starts, splits, row_ends, spans])
         if not torch.is_grad_enabled():
@@ -356,6 +380,9 @@ class SpanSplitter(Splitter):
         hidden += span_means(tables.right, splits, ends)
         hidden += tables.border.index_select(0, splits - 1)
         hidden += whole.index_select(0, spans)
+        if self.boundary is not None:
+            codes = tables.encoded.get_boundaries().codes(starts, splits, ends)
+            hidden += self.boundary(codes)
         return self.score(self.dropout(F.relu(hidden, inplace=True))).squeeze(1)
 
 

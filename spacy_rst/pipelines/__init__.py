@@ -40,6 +40,10 @@ class LoadOptions(TypedDict, total=False):
 def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
     """Load a pipeline that comes with the package.
 
+    Its weights are not under the MIT licence of the code but under CC BY-NC-SA 4.0, which excludes
+    commercial use; a part of them is Google's, under Apache-2.0. LICENSE and LICENSES_SOURCES in
+    the pipeline's folder have the texts.
+
     spaCy imports all installed components when a pipeline is made. Here spacy-transformers is left
     out, as no bundled pipeline needs it and it costs five seconds and 150 MB. Before you add a
     `transformer` to the pipeline, `import spacy_transformers`.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,11 @@ from spacy.util import load_config, load_model
 from thinc.api import Config
 
 from ..errors import Errors, RstError
+from ..util import replace_folder, restore_folder, temporary_beside
 
 SCORE_DIGITS = 4
+# What `spacy package` puts into packages, too.
+LICENCE_FILES = ("LICENSE", "LICENSES_SOURCES")
 
 
 def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path:
@@ -24,27 +27,32 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     language. The parses stay the same.
 
     source (Path): The pipeline's folder.
-    target (Path): The new folder. It is replaced as a whole, if the copy succeeds.
+    target (Path): The new folder. It is replaced as a whole but for its licences, if the copy
+        succeeds.
     meta (Mapping[str, Any]): What `meta.json` shall say: name, version, licence and so on.
     RETURNS (Path): The new folder.
     RAISES (RstError): If the target is a folder of something else.
     """
+    target = Path(os.path.realpath(target))
+    restore_folder(target)
     if target.exists() and not (target / "config.cfg").is_file():
         raise RstError(Errors.R551.format(path=target))
     # A vocabulary that is not loaded is that of a blank pipeline.
     nlp = load_model(source, exclude=["vocab"])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-        copy = Path(folder) / target.name
+    copy = temporary_beside(target)
+    try:
         nlp.to_disk(copy)
         config_path, meta_path = copy / "config.cfg", copy / "meta.json"
         without_paths(load_config(config_path)).to_disk(config_path, interpolate=False)
         written = srsly.read_json(meta_path)
         scores = short_scores(written.get("performance", {}))
         srsly.write_json(meta_path, {**written, **meta, "performance": scores})
-        if target.exists():
-            shutil.rmtree(target)
-        copy.rename(target)
+        for name in LICENCE_FILES:
+            if (target / name).is_file():
+                shutil.copy(target / name, copy)
+        replace_folder(copy, target)
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
     return target
 
 

@@ -202,7 +202,10 @@ class Rst(Pipe):
         if saved and self.bundled == saved["model"]:
             installed = self.pipeline.meta["version"]
             if installed != saved["version"]:
-                warnings.warn(Errors.R555.format(**saved, installed=installed), stacklevel=3)
+                message = Errors.R555.format(
+                    model=saved["model"], version=saved["version"], installed=installed
+                )
+                warnings.warn(message, stacklevel=3)
 
 
 def _copy_words(doc: Doc, vocab: Vocab) -> Doc:

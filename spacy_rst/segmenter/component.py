@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from spacy.attrs import IS_SPACE
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
@@ -16,10 +17,11 @@ from thinc.api import Model
 from thinc.types import Floats1d
 
 from ..doc import EDUS_KEY, set_edus
+from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
 from ..pipe import TolerantPipe, default_model_config
 from ..scoring.segmentation import score_edus
-from .boundaries import edus_from_starts, read_layout
+from .boundaries import edus_from_starts, read_borders
 from .gold import read_gold_starts
 from .model import build_edu_segmenter
 
@@ -195,9 +197,9 @@ class EduSegmenter(TolerantPipe):
         for doc, doc_probs in zip(docs, probs, strict=True):
             if doc_probs is None:
                 continue
-            layout = read_layout(doc)
-            starts = layout.hard_starts(self.use_sentences) | (doc_probs >= self.threshold)
-            set_edus(doc, edus_from_starts(doc, starts, layout.is_space))
+            borders = read_borders(doc)
+            starts = borders.choose_starts(doc_probs >= self.threshold, self.use_sentences)
+            set_edus(doc, edus_from_starts(doc, starts, borders))
             if self.store_probs:
                 doc.user_data[PROBS_KEY] = doc_probs.tolist()
 
@@ -207,6 +209,8 @@ class EduSegmenter(TolerantPipe):
         examples (Sequence[Example]): The batch.
         RETURNS (dict[str, float]): The loss.
         """
+        for example in examples:
+            copy_layout(example.reference, example.predicted)
         scores, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_scores = self.get_loss(examples, scores)
         backprop(d_scores)
@@ -232,7 +236,7 @@ class EduSegmenter(TolerantPipe):
             if gold is None:
                 d_scores.append(xp.zeros_like(log_odds))
                 continue
-            weight = (~read_layout(example.predicted).is_space).astype("f") / divisor
+            weight = (example.predicted.to_array(IS_SPACE) == 0).astype("f") / divisor
             starts, weight = xp.asarray(gold.starts, dtype="f"), xp.asarray(weight)
             loss += float((weight * (xp.logaddexp(0, log_odds) - starts * log_odds)).sum())
             d_scores.append(weight * (_sigmoid(log_odds, xp) - starts))
@@ -272,7 +276,8 @@ def make_sentence_edus(
 
 
 class SentenceEdus(Pipe):
-    """Takes each sentence of a Doc as an EDU, without the white space around it.
+    """Takes each sentence of a Doc as an EDU, without the white space around it. Blocks of the
+    layout divide sentences, too.
 
     DOCS: docs/edu_segmenter.md#sentences-as-edus
     """
@@ -305,8 +310,9 @@ class SentenceEdus(Pipe):
         """
         if doc.spans.get(EDUS_KEY) and not self.overwrite:
             return doc
-        layout = read_layout(doc)
-        if not layout.is_space.all() and not doc.has_annotation("SENT_START"):
+        borders = read_borders(doc)
+        if not borders.is_space.all() and not doc.has_annotation("SENT_START"):
             raise RstError(Errors.R409.format(name=self.name))
-        set_edus(doc, edus_from_starts(doc, layout.sentences, layout.is_space))
+        starts = borders.choose_starts(borders.sentences)
+        set_edus(doc, edus_from_starts(doc, starts, borders))
         return doc

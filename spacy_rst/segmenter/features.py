@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import numpy as np
 from spacy.attrs import ORTH
 from spacy.tokens import Doc
 
+from ..doc_layout import ensure_layout, token_blocks
+from ..layout import KINDS
 from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
-from .boundaries import Layout
+from .boundaries import Borders
 
 MARKS = ("sentence_end", "colon", "comma", "opening", "closing", "dash", "other_mark")
 TOKEN_FEATURES = (
@@ -21,6 +24,12 @@ TOKEN_FEATURES = (
     "starts_paragraph",
     "is_space",
 )
+LAYOUT_FEATURES = (
+    *(f"in_{kind}" for kind in KINDS),
+    *(f"starts_{kind}" for kind in KINDS),
+    "has_new_speaker",
+    "layout_is_unknown",
+)
 MARK_BY_CATEGORY = {
     "Ps": "opening",
     "Pi": "opening",
@@ -31,14 +40,14 @@ MARK_BY_CATEGORY = {
 }
 
 
-def token_features(doc: Doc, layout: Layout) -> np.ndarray:
+def token_features(doc: Doc, borders: Borders) -> np.ndarray:
     """Describe each token by the facts that `TOKEN_FEATURES` names, as 0 or 1.
 
     A token's mark is that of its last character. "after_" speaks of the last token before that is
-    not white space.
+    not white space. Every block of the layout but the first is a paragraph here.
 
     doc (Doc): The Doc.
-    layout (Layout): Its layout.
+    borders (Borders): How it is divided.
     RETURNS (np.ndarray): Float32 (n_tokens, n_features).
     """
     forms, form_of_token = np.unique(doc.to_array(ORTH), return_inverse=True)
@@ -51,14 +60,39 @@ def token_features(doc: Doc, layout: Layout) -> np.ndarray:
             row[MARKS.index(mark)] = 1
         row[-1] = text[:1].isupper()
     own = table[form_of_token]
-    words = np.flatnonzero(~layout.is_space)
+    words = borders.words.places
     # The number of words before each token, which is the place after the last of them.
     n_before = np.searchsorted(words, np.arange(len(doc)))
     after = np.zeros((len(doc), len(MARKS)), dtype=np.float32)
     has_before = n_before > 0
     after[has_before] = own[words[n_before[has_before] - 1], : len(MARKS)]
-    facts = (layout.sentences, layout.lines, layout.paragraphs, layout.is_space)
+    paragraphs = borders.blocks.copy()
+    paragraphs[words[:1]] = False
+    facts = (borders.sentences, borders.lines, paragraphs, borders.is_space)
     return np.concatenate([own, after, np.stack(facts, axis=1).astype(np.float32)], axis=1)
+
+
+def layout_features(doc: Doc, borders: Borders) -> np.ndarray:
+    """Describe each token by the block it stands in, by the facts that `LAYOUT_FEATURES` names.
+
+    doc (Doc): The Doc.
+    borders (Borders): How it is divided.
+    RETURNS (np.ndarray): Float32 (n_tokens, n_features).
+    """
+    features = np.zeros((len(doc), len(LAYOUT_FEATURES)), dtype=np.float32)
+    blocks = ensure_layout(doc)
+    if blocks is None:
+        features[:, -1] = 1
+        return features
+    # White space before the first block has no block, and zeros.
+    table = np.zeros((len(blocks) + 1, len(KINDS) + 1), dtype=np.float32)
+    table[np.arange(len(blocks)), [KINDS.index(block.kind) for block in blocks]] = 1
+    speakers = [block.speaker for block in blocks]
+    table[1:-1, -1] = [one != other for one, other in pairwise(speakers)]
+    facts = table[token_blocks(doc)]
+    features[:, : len(KINDS)] = facts[:, :-1]
+    features[borders.blocks, len(KINDS) : -1] = facts[borders.blocks]
+    return features
 
 
 def _mark(character: str) -> str | None:

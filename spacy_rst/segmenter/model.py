@@ -21,8 +21,8 @@ from thinc.types import Floats1d, Floats2d
 from ..encoder.vectors import initialize_encoder, join_vectors
 from ..shims import LazyNetShim
 from ..windows import check_window
-from .boundaries import read_layout
-from .features import TOKEN_FEATURES
+from .boundaries import Borders, read_borders
+from .features import LAYOUT_FEATURES, TOKEN_FEATURES, layout_features
 from .features import token_features as describe_tokens
 from .gold import GoldStarts
 
@@ -53,6 +53,7 @@ def build_edu_segmenter(
     margin: int = 200,
     loss_per: Literal["document", "edu"] = "document",
     training_window: int = 0,
+    layout: bool = False,
 ) -> Model[list[Doc], list[Floats1d]]:
     """A BiLSTM that tags the tokens at which EDUs begin.
 
@@ -71,6 +72,8 @@ def build_edu_segmenter(
         for a parser that shares the encoder, so that neither drowns the other.
     training_window (int): In training, cut Docs after every so many tokens, and read the parts side
         by side, which is several times faster. 0 reads every Doc as a whole.
+    layout (bool): Give the BiLSTM the facts about the layout that `features.LAYOUT_FEATURES` names,
+        too. Blocks are divided in any case.
     RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
         of a start.
     RAISES (RstError): If the margins leave nothing of a window.
@@ -80,12 +83,12 @@ def build_edu_segmenter(
         _make_net,
         hidden_width=hidden_width,
         layers=layers,
-        n_features=len(TOKEN_FEATURES) if token_features else 0,
+        n_features=len(TOKEN_FEATURES) * token_features + len(LAYOUT_FEATURES) * layout,
     )
     forward = partial(
         _forward,
         dropout=dropout,
-        use_features=token_features,
+        describe=[describe_tokens] * token_features + [layout_features] * layout,
         windows={"window": window, "margin": margin},
         training_window=training_window,
     )
@@ -124,7 +127,7 @@ def _forward(
     is_train: bool,
     *,
     dropout: float | None,
-    use_features: bool,
+    describe: Sequence[Callable[[Doc, Borders], np.ndarray]],
     windows: dict[str, int],
     training_window: int,
 ) -> tuple[list[Floats1d], Callable[[Sequence[Floats1d]], list[Doc]]]:
@@ -133,7 +136,7 @@ def _forward(
     net: EduNet = _shim(model).net
     net.train(is_train)
     tok2vec, width = model.get_ref("tok2vec"), model.get_dim("nI")
-    features = _features(model, docs) if use_features else None
+    features = _features(model, docs, describe)
     if not is_train:
         vectors = tok2vec.predict(docs) if any(lengths) else []
         tokens = join_vectors(vectors, width, model)
@@ -164,12 +167,19 @@ def cut_lengths(lengths: Sequence[int], window: int) -> list[int]:
     return [min(window, length - start) for length in lengths for start in range(0, length, window)]
 
 
-def _features(model: Model, docs: Sequence[Doc]) -> Tensor:
+def _features(
+    model: Model, docs: Sequence[Doc], describe: Sequence[Callable[[Doc, Borders], np.ndarray]]
+) -> Tensor | None:
     import torch
 
-    rows = [describe_tokens(doc, read_layout(doc)) for doc in docs]
-    rows.append(np.zeros((0, len(TOKEN_FEATURES)), dtype=np.float32))
-    return torch.from_numpy(np.concatenate(rows)).to(_shim(model).device)
+    if not (docs and describe):
+        return None
+    borders = [read_borders(doc) for doc in docs]
+    columns = [
+        np.concatenate([describe_one(*pair) for pair in zip(docs, borders, strict=True)])
+        for describe_one in describe
+    ]
+    return torch.from_numpy(np.concatenate(columns, axis=1)).to(_shim(model).device)
 
 
 def _split(model: Model, rows: Tensor, lengths: Sequence[int]) -> list[Any]:

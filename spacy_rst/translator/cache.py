@@ -17,9 +17,9 @@ from ..errors import Errors, RstError
 from .protocol import check_positive, engine_version, translate_checked
 from .registry import translators
 
-# "RSTt": tells our files from other programs' databases.
-APPLICATION_ID = 0x52535474
-FORMAT_VERSION = 1
+# "RSTt" and the version of the format: tells our files from other programs' databases.
+IDENTITY = (0x52535474, 1)
+CONTENT = [("table", "translations")]
 LOCK_SECONDS = 60.0
 CREATE = """
 CREATE TABLE IF NOT EXISTS translations (
@@ -127,18 +127,23 @@ class CachedTranslator:
             raise RstError(Errors.R611.format(path=self.path, error=error)) from error
 
     def _prepare(self, database: sqlite3.Connection) -> None:
-        if _identity(database) == (APPLICATION_ID, FORMAT_VERSION):
-            return
-        database.execute("BEGIN IMMEDIATE")
-        # Another process may have made the table while this one waited.
-        if _identity(database) != (APPLICATION_ID, FORMAT_VERSION):
-            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                problem = "it is a database for something else"
-                raise RstError(Errors.R610.format(path=self.path, error=problem))
-            database.execute(CREATE)
-            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-        database.execute("COMMIT")
+        database.execute("PRAGMA trusted_schema = OFF")
+        if _identity(database) != IDENTITY:
+            database.execute("BEGIN IMMEDIATE")
+            # Another process may have made the table while this one waited.
+            if _identity(database) != IDENTITY:
+                if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    raise self._foreign("it is a database for something else")
+                database.execute(CREATE)
+                database.execute(f"PRAGMA application_id = {IDENTITY[0]}")
+                database.execute(f"PRAGMA user_version = {IDENTITY[1]}")
+            database.execute("COMMIT")
+        # A view or trigger would be run by whatever is asked of the table.
+        if database.execute("SELECT type, name FROM sqlite_master").fetchall() != CONTENT:
+            raise self._foreign("it has more in it than a table of translations")
+
+    def _foreign(self, problem: str) -> RstError:
+        return RstError(Errors.R610.format(path=self.path, error=problem))
 
 
 def _identity(database: sqlite3.Connection) -> tuple[int, int]:

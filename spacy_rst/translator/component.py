@@ -185,8 +185,7 @@ class TranslatedRstParser(Pipe):
         if not docs:
             return iter(())
         nlp = self.parser
-        metas = ((name, nlp.get_pipe_meta(name)) for name in nlp.pipe_names)
-        segmenters = [name for name, meta in metas if "doc.spans" in meta.assigns]
+        segmenters = [name for name, pipe in nlp.pipeline if getattr(pipe, "makes_edus", False)]
         return nlp.pipe(self.translate(docs), disable=segmenters)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from ..errors import Errors, RstError
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Translator(Protocol):
@@ -66,7 +69,7 @@ def translate_checked(
             )
         )
     for segment, translation in zip(segments, translations, strict=True):
-        if not isinstance(translation, str):
+        if not isinstance(translation, str) or SURROGATE.search(translation):
             raise RstError(
                 Errors.R605.format(engine=engine.name, segment=segment, value=translation)
             )

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ..doc import (
     BLANKED_KEY,
+    DECLARED_KEY,
     LANGUAGE_KEY,
     NAME_KEY,
     PARAGRAPH_BREAK,
     SOURCE_KEY,
     TREE_KEY,
     TREEBANK_KEY,
-    doc_from_edus,
+    UNLINKED_KEY,
     edu_places,
     set_edus,
     set_tree,
 )
+from ..doc_layout import set_layout
 from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE, blank_pipeline, multilingual_pipeline
-from ..relations import join_label, relation_class, split_label
+from ..layout import Block
+from ..orthography import is_unspaced
+from ..relations import RelationTable, join_label, relation_class, split_label
 from ..tree import RstTree
 from .binarize import binarize
 from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
-from .document import EduTokens, TreebankDocument
+from .document import EduTokens, TreebankDocument, in_file
+from .layout import find_layouts, read_layout, with_layout
 from .rs3 import read_rs3
 from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
@@ -67,20 +73,24 @@ class ConversionOptions:
     treebank (str): The treebank's name.
     lang (str): The language's code.
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     skip_bad (bool): Report a document that cannot be read and go on, instead of stopping.
     largest_tree (bool): Keep the largest tree of a file that holds several.
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
     raw_text (bool): Write and tokenize the text as a pipeline would meet it.
+    layout (Path | None): A folder with the files of the treebank's layout, where it has such.
     """
 
     file_format: str = FileFormat.auto
     treebank: str = ""
     lang: str = MULTI_LANGUAGE
     labels: str = LabelSet.coarse
+    relations: RelationTable | None = None
     skip_bad: bool = False
     largest_tree: bool = False
     keep_blanked: bool = False
     raw_text: bool = False
+    layout: Path | None = None
 
 
 @dataclass(slots=True)
@@ -94,6 +104,9 @@ class ConversionReport:
     removed (int): Units that were not linked to a tree and left out.
     kept_tokens (int): Documents that kept the treebank's tokens though they should be tokenized as
         a pipeline does: an EDU begins inside of a token of it.
+    with_layout (int): Documents whose layout is known.
+    blocks (Counter): Their blocks, by kind.
+    crossing (int): EDUs that go over the end of a block.
     other_splits (int): Documents left out because they belong to another split.
     blanked (list[str]): Documents left out because their words are blanked.
     skipped (list[RstError]): What could not be read, with the reason.
@@ -105,6 +118,9 @@ class ConversionReport:
     labels: Counter[str] = field(default_factory=Counter)
     removed: int = 0
     kept_tokens: int = 0
+    with_layout: int = 0
+    blocks: Counter[str] = field(default_factory=Counter)
+    crossing: int = 0
     other_splits: int = 0
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
@@ -118,6 +134,9 @@ class ConversionReport:
             "Labels": len(self.labels),
             "Removed": self.removed,
             "Kept": self.kept_tokens,
+            "Layout": self.with_layout,
+            "Blocks": self.blocks.total(),
+            "Crossing": self.crossing,
             "Other": self.other_splits,
             "Blanked": len(self.blanked),
             "Skipped": len(self.skipped),
@@ -164,24 +183,28 @@ def read_file(
         else:
             known = ", ".join(sorted(SUFFIXES))
             raise RstError(Errors.R133.format(path=path, suffixes=known))
-    except RstError as error:
-        yield error
-    except OSError as error:
-        yield RstError(Errors.R134.format(path=path, error=error))
+    except Exception as error:  # a damaged file may make a reader raise anything
+        yield in_file(error, path)
 
 
-def with_classes(tree: RstTree, treebank: str | None = None, source: str | None = None) -> RstTree:
+def with_classes(
+    tree: RstTree,
+    treebank: str | None = None,
+    source: str | None = None,
+    relations: RelationTable | None = None,
+) -> RstTree:
     """Replace the relations of a tree by their classes.
 
     tree (RstTree): The tree, with a treebank's own relations.
     treebank (str | None): The treebank's name.
     source (str | None): The file, named in errors.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     RETURNS (RstTree): A tree of the same shape.
     """
     splits = []
     for split in tree.splits:
         relation, nuclearity = split_label(split.label)
-        label = join_label(relation_class(relation, treebank, source), nuclearity)
+        label = join_label(relation_class(relation, treebank, source, relations), nuclearity)
         splits.append(split._replace(label=label))
     return RstTree.from_splits(splits, tree.edus, tree.scores)
 
@@ -192,6 +215,7 @@ def convert_document(
     treebank: str = "",
     lang: str = MULTI_LANGUAGE,
     labels: str = LabelSet.coarse,
+    relations: RelationTable | None = None,
     raw_text: bool = False,
     report: ConversionReport | None = None,
 ) -> Doc:
@@ -202,6 +226,7 @@ def convert_document(
     treebank (str): The treebank's name.
     lang (str): The language's code.
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
     raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
         tokenize it as a pipeline for many languages does. Where an EDU would begin inside of a
         token, the tokens stay as they are.
@@ -211,13 +236,15 @@ def convert_document(
     report = ConversionReport() if report is None else report
     tree = binarize(document)
     if labels == LabelSet.coarse:
-        tree = with_classes(tree, treebank, document.source)
+        tree = with_classes(tree, treebank, document.source, relations)
     doc = _make_doc(document, lang, raw_text=raw_text)
     if raw_text:
         again = _tokenize_again(doc)
         report.kept_tokens += again is None
         doc = doc if again is None else again
     set_tree(doc, tree)
+    blocks = document.layout()
+    set_layout(doc, _blocks_of_text(blocks, edu_places(doc)))
     doc.user_data |= {
         NAME_KEY: document.name,
         LANGUAGE_KEY: lang,
@@ -225,46 +252,84 @@ def convert_document(
         SOURCE_KEY: Path(document.source).name,
         BLANKED_KEY: is_blanked(document.edus),
     }
+    if document.removed:
+        starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]
+        doc.user_data[UNLINKED_KEY] = [[starts[edu], text] for edu, text in document.removed]
+    if document.declared and labels == LabelSet.original:
+        doc.user_data[DECLARED_KEY] = [list(relation) for relation in document.declared]
     report.documents += 1
     report.edus += len(document.edus)
     report.removed += len(document.removed)
     report.labels.update(doc.user_data[TREE_KEY]["labels"])
+    report.with_layout += bool(blocks)
+    report.blocks.update(block.kind for block in blocks)
+    report.crossing += len(document.crossing_edus)
     return doc
+
+
+def _blocks_of_text(blocks: Iterable[Block], places: Sequence[tuple[int, int]]) -> list[Block]:
+    """Count blocks in characters instead of EDUs."""
+    return [
+        block._replace(start=places[block.start][0], end=places[block.end - 1][1])
+        for block in blocks
+    ]
 
 
 def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
-    nlp = blank_pipeline(lang)
+    nlp = multilingual_pipeline() if raw_text else blank_pipeline(lang)
     is_spaced_out = is_space_tokenized(document.edus)
-    if document.tokens is None and not is_spaced_out:
-        return doc_from_edus(nlp, document.edus, document.paragraph_starts)
-    tokens = document.tokens or _split_at_spaces(document, unescape=raw_text)
-    words = [word for edu in tokens for word in edu.words]
-    spaces = [space for edu in tokens for space in edu.spaces]
+    edus = document.tokens
+    if edus is None and is_spaced_out:
+        edus = [_split_at_spaces(edu, unescape=raw_text) for edu in document.edus]
+    elif edus is None:
+        edus = [_tokenize(edu, nlp) for edu in document.edus]
+    if document.tokens is None:
+        _set_apart(edus)
+    edus = _with_breaks(edus, {block.start for block in document.layout()})
+    words = [word for edu in edus for word in edu.words]
+    spaces = [space for edu in edus for space in edu.spaces]
     starts: list[bool | int | None]
-    starts = [start for edu in tokens for start in edu.sentence_starts]
+    starts = [start for edu in edus for start in edu.sentence_starts]
     if raw_text and is_spaced_out:
         spaces = guess_spaces(words, lang)
     doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts or None)
-    borders = accumulate((len(edu.words) for edu in tokens), initial=0)
-    edus = (doc[start:end] for start, end in pairwise(borders))
-    set_edus(doc, [edu for edu in edus if edu.text != PARAGRAPH_BREAK])
+    borders = accumulate((len(edu.words) for edu in edus), initial=0)
+    spans = (doc[start:end] for start, end in pairwise(borders))
+    set_edus(doc, [span for span in spans if span.text != PARAGRAPH_BREAK])
     return doc
 
 
-def _split_at_spaces(document: TreebankDocument, *, unescape: bool) -> list[EduTokens]:
-    """Get the tokens of a text that has spaces between all of them. A blank line stands for an EDU
-    of its own."""
-    tokens: list[EduTokens] = []
-    for number, edu in enumerate(document.edus):
-        if tokens and number in document.paragraph_starts:
-            tokens[-1].spaces[-1] = False
-            tokens.append(EduTokens([PARAGRAPH_BREAK], [False], []))
-        words = edu.split()
-        if unescape:
-            words = [ESCAPED_BRACKETS.get(word, word) for word in words]
-        tokens.append(EduTokens(words, [True] * len(words), []))
-    tokens[-1].spaces[-1] = False
-    return tokens
+def _tokenize(edu: str, nlp: Language) -> EduTokens:
+    tokens = list(nlp.tokenizer(edu))
+    return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens], [])
+
+
+def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
+    words = edu.split()
+    if unescape:
+        words = [ESCAPED_BRACKETS.get(word, word) for word in words]
+    return EduTokens(words, [True] * len(words), [])
+
+
+def _set_apart(edus: Sequence[EduTokens]) -> None:
+    """Put a space between EDUs, but for scripts without spaces."""
+    for edu, following in pairwise(edus):
+        is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
+        edu.spaces[-1] = not is_joined
+    edus[-1].spaces[-1] = False
+
+
+def _with_breaks(tokens: Iterable[EduTokens], block_starts: Container[int]) -> list[EduTokens]:
+    """Put blank lines between blocks, each as an EDU of its own."""
+    found: list[EduTokens] = []
+    for number, edu in enumerate(tokens):
+        if found and number in block_starts:
+            spaces = [*found[-1].spaces[:-1], False]
+            found[-1] = replace(found[-1], spaces=spaces)
+            has_sentences = bool(edu.sentence_starts)
+            found.append(EduTokens([PARAGRAPH_BREAK], [False], [False] * has_sentences))
+        found.append(edu)
+    return found
 
 
 def _tokenize_again(doc: Doc) -> Doc | None:
@@ -294,17 +359,21 @@ def convert_files(
     RETURNS (ConversionReport): What was done.
     RAISES (RstError): For a document that cannot be read, unless `skip_bad`.
     """
+    if splits is None and None not in outputs:
+        raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
     report = ConversionReport()
     docbins = {split: new_docbin() for split in outputs}
+    layouts = {} if options.layout is None else find_layouts(options.layout)
     for path in files:
         report.files += 1
         for document in read_file(path, options.file_format, largest_tree=options.largest_tree):
             try:
-                _convert_into(docbins, document, options, splits, report)
-            except RstError as error:
+                _convert_into(docbins, document, options, splits, layouts, report)
+            except Exception as error:  # whatever it is, the other documents can do without
+                problem = in_file(error, path)
                 if not options.skip_bad:
-                    raise
-                report.skipped.append(error)
+                    raise problem from error
+                report.skipped.append(problem)
     for split, docbin in docbins.items():
         write_docbin(outputs[split], docbin)
     return report
@@ -315,30 +384,34 @@ def _convert_into(
     document: TreebankDocument | RstError,
     options: ConversionOptions,
     splits: SplitTable | None,
+    layouts: Mapping[str, Path],
     report: ConversionReport,
 ) -> None:
     if isinstance(document, RstError):
         raise document
-    split = None if None in docbins else _split_of(document, options.treebank, splits)
+    split = None
+    if splits is not None and None not in docbins:
+        split = _split_of(document, options.treebank, splits)
     if split not in docbins:
         report.other_splits += 1
     elif is_blanked(document.edus) and not options.keep_blanked:
         report.blanked.append(document.name)
     else:
+        if document.name in layouts:
+            document = with_layout(document, read_layout(layouts[document.name]))
         doc = convert_document(
             document,
             treebank=options.treebank,
             lang=options.lang,
             labels=options.labels,
+            relations=options.relations,
             raw_text=options.raw_text,
             report=report,
         )
         docbins[split].add(doc)
 
 
-def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable | None) -> str:
-    if splits is None:
-        raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
+def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable) -> str:
     split = splits.split_of(document.name, treebank, document.source)
     if split is None:
         raise RstError(Errors.R136.format(name=document.name, treebank=treebank))

@@ -15,6 +15,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..doc import EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, document_fact, set_edus
+from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
 from .augment import TranslatedCopies, check_weight, draw_copies, listed, usable_docs
 from .docbin import find_docbins
@@ -154,7 +155,7 @@ class Corpus:
 def make_example(
     nlp: Language, gold: Doc, *, gold_edus: bool = True, gold_sentences: bool = False
 ) -> Example:
-    """Pair a gold Doc with a predicted one that has the same tokens and names the same language.
+    """Pair a gold Doc with a predicted one that has the same tokens, language and layout.
 
     nlp (Language): The pipeline that will get the predicted Doc.
     gold (Doc): The gold Doc.
@@ -170,6 +171,7 @@ def make_example(
         sent_starts=[token.is_sent_start for token in gold] if has_sentences else None,
     )
     copy_language(gold, predicted)
+    copy_layout(gold, predicted)
     if gold_edus and EDUS_KEY in gold.spans:
         set_edus(predicted, [predicted[edu.start : edu.end] for edu in gold.spans[EDUS_KEY]])
     return Example(predicted, gold)

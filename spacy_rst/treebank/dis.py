@@ -10,14 +10,14 @@ texts of the EDUs are then taken, and the raw article, whose blank lines tell th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument
+from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument, shown_path
 from .text import clean_edu_text, ends_paragraph, starts_paragraph
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ TEXT_MARK = "_!"
 TOKEN = re.compile(
     r"\(\s*text\s+_!(?P<text>.*?)_!\s*\)"
     r"|\(\s*(?P<role>Root|Nucleus|Satellite)\b"
-    r"|\(\s*leaf\s+(?P<leaf>\d+)\s*\)"
-    r"|\(\s*span\s+(?P<first>\d+)\s+(?P<last>\d+)\s*\)"
-    r"|\(\s*rel2par\s+(?P<relation>[^()]+?)\s*\)"
+    r"|\(\s*leaf\s+(?P<leaf>\d{1,9})\s*\)"
+    r"|\(\s*span\s+(?P<first>\d{1,9})\s+(?P<last>\d{1,9})\s*\)"
+    r"|\(\s*rel2par\s+(?P<relation>[^\s()][^()]*)\)"
     r"|(?P<close>\))"
     r"|(?P<comment>//TT_ERR)"
     r"|(?P<space>\s+)",
@@ -61,12 +61,11 @@ def read_dis(path: str | Path) -> TreebankDocument:
     RAISES (RstError): If the file is malformed, or the companion does not fit.
     """
     path = Path(path)
-    document = parse_dis(_read_text(path), source=str(path))
-    document.name = path.name.split(".")[0]
-    for companion in (path.with_suffix(EDUS_SUFFIX), Path(f"{path}{EDUS_SUFFIX}")):
-        if companion.exists():
-            _take_companion_texts(document, companion)
-            break
+    companions = (path.with_suffix(EDUS_SUFFIX), Path(f"{path}{EDUS_SUFFIX}"))
+    companion = next((file for file in companions if file.exists()), None)
+    edus = None if companion is None else _read_text(companion).splitlines()
+    document = parse_dis(_read_text(path), source=shown_path(path), edus=edus)
+    document.name = shown_path(path.name.split(".")[0])
     article = path.with_suffix("")
     if article != path and article.is_file():
         starts = _find_paragraphs(document.edus, _read_text(article))
@@ -82,21 +81,6 @@ def _read_text(path: Path) -> str:
         return content.decode("cp1252", errors="replace")
 
 
-def _take_companion_texts(document: TreebankDocument, companion: Path) -> None:
-    lines = [clean_edu_text(line) for line in _read_text(companion).splitlines()]
-    edus = [line for line in lines if line]
-    if len(edus) != len(document.edus):
-        raise RstError(
-            Errors.R126.format(
-                source=document.source,
-                n_edus=len(document.edus),
-                companion=companion,
-                n_lines=len(edus),
-            )
-        )
-    document.edus = edus
-
-
 def _find_paragraphs(edus: list[str], article: str) -> list[int] | None:
     """Find the EDUs that begin a paragraph of the raw article. None where that has other words than
     the EDUs, so that it cannot tell."""
@@ -109,15 +93,20 @@ def _find_paragraphs(edus: list[str], article: str) -> list[int] | None:
     return [number for number, start in enumerate(starts) if start in borders]
 
 
-def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:
+def parse_dis(
+    content: str, *, source: str = "the input", edus: Sequence[str] | None = None
+) -> TreebankDocument:
     """Read the content of a `.dis` file.
 
     content (str): The content.
     source (str): Where it came from, named in errors.
+    edus (Sequence[str] | None): The texts of the EDUs, where others than those in it shall be used.
+        Empty ones are left out.
     RETURNS (TreebankDocument): The document.
-    RAISES (RstError): If the content is malformed.
+    RAISES (RstError): If the content is malformed, or the number of EDUs differs.
     """
-    texts: dict[int, str] = {}
+    content = content.encode(errors="replace").decode()
+    leaves: list[_Bracket] = []
     open_brackets: list[_Bracket] = []
     root: NaryNode | None = None
     for match in _tokens(content, source):
@@ -132,7 +121,7 @@ def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:
             raise RstError(Errors.R120.format(source=source, line=_line_of(content, match.start())))
         elif kind == "close":
             closed = open_brackets.pop()
-            node = _close(closed, texts, content, source)
+            node = _close(closed, leaves, content, source)
             if open_brackets:
                 child = NaryChild(ROLES.get(closed.role, NUCLEUS), closed.relation, node)
                 open_brackets[-1].children.append(child)
@@ -145,11 +134,18 @@ def parse_dis(content: str, *, source: str = "the input") -> TreebankDocument:
         raise RstError(Errors.R122.format(source=source, line=line))
     if root is None:
         raise RstError(Errors.R123.format(source=source))
-    raw = [texts[number] for number in sorted(texts)]
+    raw = [leaf.text for leaf in leaves]
     paragraphs = {i for i, text in enumerate(raw) if starts_paragraph(text)}
     paragraphs |= {i + 1 for i, text in enumerate(raw[:-1]) if ends_paragraph(text)}
+    cleaned = [text for text in map(clean_edu_text, raw if edus is None else edus) if text]
+    if edus is None and len(cleaned) < len(raw):
+        empty = next(leaf for leaf in leaves if not clean_edu_text(leaf.text))
+        line = _line_of(content, empty.position)
+        raise RstError(Errors.R125.format(source=source, line=line))
+    if len(cleaned) != len(raw):
+        raise RstError(Errors.R126.format(source=source, n_edus=len(raw), n_lines=len(cleaned)))
     return TreebankDocument(
-        edus=[clean_edu_text(text) for text in raw],
+        edus=cleaned,
         root=root,
         source=source,
         paragraph_starts=sorted(paragraphs),
@@ -173,23 +169,23 @@ def _fill(bracket: _Bracket, match: re.Match[str]) -> None:
     elif match.lastgroup == "last":
         bracket.span = int(match["first"]), int(match["last"])
     elif match.lastgroup == "relation":
-        bracket.relation = match["relation"]
+        bracket.relation = match["relation"].rstrip()
     else:
         bracket.text = match["text"]
 
 
-def _close(bracket: _Bracket, texts: dict[int, str], content: str, source: str) -> NaryNode:
+def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str) -> NaryNode:
     """Make the node of a bracket. Its leaves decide what it covers, not the `span` line, which
     says the same again and is wrong in some files."""
     if not bracket.children:
         number = bracket.leaf
         if number is None and bracket.span is not None and bracket.span[0] == bracket.span[1]:
             number = bracket.span[0]
-        if number is None or number in texts or number != len(texts) + 1:
+        if number != len(leaves) + 1:
             line = _line_of(content, bracket.position)
             raise RstError(Errors.R124.format(source=source, line=line))
-        texts[number] = bracket.text
-        return NaryNode(number - 1, number)
+        leaves.append(bracket)
+        return NaryNode(len(leaves) - 1, len(leaves))
     if len(bracket.children) == 1:
         return bracket.children[0].node
     return NaryNode.over(bracket.children)

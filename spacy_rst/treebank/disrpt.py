@@ -37,16 +37,27 @@ Chinese or Japanese characters.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
 from ..relations import normalize_relation
-from .document import NUCLEUS, SATELLITE, SPAN, EduTokens, NaryChild, NaryNode, TreebankDocument
+from .document import (
+    NUCLEUS,
+    SATELLITE,
+    SPAN,
+    EduTokens,
+    NaryChild,
+    NaryNode,
+    TreebankDocument,
+    in_file,
+    shown_path,
+)
 
 SAME_UNIT = "same-unit"
 
@@ -71,7 +82,7 @@ SENTENCE_COLUMNS = ("s1_toks", "s2_toks")
 N_TOKEN_COLUMNS = 10
 EDU_START_MARKS = frozenset({"Seg=B-seg", "BeginSeg=Yes"})
 NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:[_ ]id)?\s*=\s*(.+)")
-TOKEN_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+TOKEN_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 EMPTY_NODE = re.compile(r"\d+\.\d+")
 
 Range = tuple[int, int]
@@ -154,8 +165,8 @@ def read_disrpt(
         else:
             try:
                 yield _make_document(name, source, words, rows, largest_tree)
-            except RstError as error:
-                yield error
+            except Exception as error:
+                yield in_file(error, source)
     for name in relations:
         missing = RstError(Errors.R148.format(source=source, doc=name, tokens=token_file))
         yield problems.get(name, missing)
@@ -233,39 +244,69 @@ def _read_words(path: Path) -> Iterator[tuple[str, list[_Word] | RstError]]:
     name: str | None = None
     words: list[_Word] = []
     problem: RstError | None = None
-    written: _Written | None = None
-    starts_sentence = True
-    for number, line in _lines(path):
+    sentence = _Sentence()
+    for number, line in chain(_lines(path), [(0, "")]):
         new_document = NEW_DOCUMENT.match(line)
+        if new_document or not line.strip():
+            if sentence.lacks_words and problem is None:
+                problem = _no_token(path, sentence.range_line, name)
+            sentence = _Sentence()
         if new_document:
             if name is not None:
                 yield name, problem or words
             name, words, problem = new_document[1].strip(), [], None
-        if not line.strip() or new_document:
-            starts_sentence, written = True, None
-            continue
-        if line.startswith("#"):
-            continue
-        if name is None:
-            raise RstError(Errors.R147.format(source=path, line=number))
-        fields = line.split("\t")
-        position = TOKEN_RANGE.fullmatch(fields[0])
+        elif line.strip() and not line.startswith("#"):
+            if name is None:
+                raise RstError(Errors.R147.format(source=path, line=number))
+            try:
+                words += sentence.read(number, line.split("\t"))
+            except ValueError:
+                problem = problem or _no_token(path, number, name)
+    if name is not None:
+        yield name, problem or words
+
+
+def _no_token(path: Path, line: int, name: str | None) -> RstError:
+    return RstError(Errors.R146.format(source=path, line=line, doc=name))
+
+
+@dataclass(slots=True)
+class _Sentence:
+    """Reads the tokens of a sentence, line by line."""
+
+    last_word: int = 0
+    range_line: int = 0
+    range_start: int = 0
+    range_end: int = 0
+    written: _Written | None = None
+    starts: bool = True
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether the words of a multi-word token did not all come."""
+        return self.range_end > self.last_word
+
+    def read(self, number: int, fields: list[str]) -> Iterator[_Word]:
+        """Read a line. A multi-word token gives no word, but waits for its first."""
         if EMPTY_NODE.fullmatch(fields[0]):
-            continue
-        if position is None or len(fields) != N_TOKEN_COLUMNS:
-            problem = problem or RstError(Errors.R146.format(source=path, line=number, doc=name))
-            continue
+            return
+        position = TOKEN_RANGE.fullmatch(fields[0])
+        if position is None or len(fields) != N_TOKEN_COLUMNS or not fields[1].strip():
+            raise ValueError("not a token")
+        first, last = int(position[1]), int(position[2] or position[1])
         marks = fields[9].split("|")
         space_after = "SpaceAfter=No" not in marks
         if position[2]:
-            n_words = int(position[2]) - int(position[1]) + 1
-            written = _Written(fields[1], space_after, n_words)
-            continue
+            if self.written or not self.range_end < first <= last:
+                raise ValueError("not a range of words to come")
+            self.range_line, self.range_start, self.range_end = number, first, last
+            self.written = _Written(fields[1], space_after, last - first + 1)
+            return
+        if self.written and first != self.range_start:
+            raise ValueError("not the first word of the range")
         starts_edu = not EDU_START_MARKS.isdisjoint(marks)
-        words.append(_Word(fields[1], space_after, starts_edu, starts_sentence, written))
-        starts_sentence, written = False, None
-    if name is not None:
-        yield name, problem or words
+        yield _Word(fields[1], space_after, starts_edu, self.starts, self.written)
+        self.last_word, self.written, self.starts = first, None, False
 
 
 def _make_document(
@@ -304,8 +345,12 @@ def _make_document(
         edus=[_text(all_tokens[edu]) for edu in kept],
         root=root,
         name=name,
-        source=str(source),
-        removed=[_text(tokens) for edu, tokens in enumerate(all_tokens) if edu not in position],
+        source=shown_path(source),
+        removed=[
+            (bisect_left(kept, edu), _text(tokens))
+            for edu, tokens in enumerate(all_tokens)
+            if edu not in position
+        ],
         tokens=[all_tokens[edu] for edu in kept],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from spacy.tokens import Doc, DocBin
@@ -42,9 +43,21 @@ def read_docbin(path: str | Path, vocab: Vocab | None = None) -> Iterator[Doc]:
     YIELDS (Doc): Its Docs.
     RAISES (RstError): If it is no DocBin.
     """
-    try:
+    with _coded_errors(path):
         vocab = blank_pipeline().vocab if vocab is None else vocab
         yield from DocBin().from_disk(path).get_docs(vocab)
+
+
+def count_docs(path: str | Path) -> int:
+    """RETURNS (int): The number of Docs in a `.spacy` file, which are not made."""
+    with _coded_errors(path):
+        return len(DocBin().from_disk(path))
+
+
+@contextmanager
+def _coded_errors(path: str | Path) -> Iterator[None]:
+    try:
+        yield
     except OSError:
         raise
     except Exception as error:  # zlib, msgpack, numpy and spaCy each have their own

@@ -17,10 +17,11 @@ are not part of the tree.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
@@ -30,7 +31,8 @@ import defusedxml
 import defusedxml.ElementTree
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument
+from ..relations import ALWAYS_MULTINUCLEAR, MULTINUCLEAR_CLASSES, RELATION_CLASSES
+from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument, shown_path
 from .text import clean_edu_text, starts_paragraph
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class _Rs3Node:
     parent: str | None
     relation: str
     text: str = ""
+    starts_paragraph: bool = False
     nuclei: list[tuple[str, _Rs3Node]] = field(default_factory=list)
     satellites: list[tuple[str, _Rs3Node]] = field(default_factory=list)
     built: NaryNode | None = None
@@ -68,8 +71,9 @@ def read_rs3(path: str | Path, *, largest_tree: bool = False) -> TreebankDocumen
     RAISES (RstError): If the file is malformed.
     """
     path = Path(path)
-    document = parse_rs3(path.read_bytes(), source=str(path), largest_tree=largest_tree)
-    document.name = path.stem
+    source = shown_path(path)
+    document = parse_rs3(path.read_bytes(), source=source, largest_tree=largest_tree)
+    document.name = shown_path(path.stem)
     return document
 
 
@@ -86,24 +90,33 @@ def parse_rs3(
     """
     xml = _parse_xml(content, source)
     nodes = _read_nodes(xml, source)
-    _link(nodes, _declared_types(xml), source)
+    declared = _declared_relations(xml)
+    _link(nodes, declared, source)
     ordered = _children_first(nodes, source)
     segments = [node for node in nodes.values() if node.is_segment]
     root = _choose_root(nodes, segments, source, largest_tree)
-    linked = [node for node in _reachable(root) if node.is_segment and node.text.strip()]
-    linked_ids = {node.id for node in linked}
-    kept = [segment for segment in segments if segment.id in linked_ids]
+    linked = {node.id for node in _reachable(root)}
+    kept: list[_Rs3Node] = []
+    removed: list[tuple[int, str]] = []
+    for segment in segments:
+        if segment.id not in linked:
+            removed.append((len(kept), segment.text))
+        elif segment.text:
+            kept.append(segment)
+        else:
+            raise RstError(Errors.R113.format(source=source, node=segment.id))
     position = {segment.id: index for index, segment in enumerate(kept)}
     for node in ordered:
         node.built = _build(node, position, source)
     if root.built is None:
         raise RstError(Errors.R104.format(source=source))
     return TreebankDocument(
-        edus=[clean_edu_text(segment.text) for segment in kept],
+        edus=[segment.text for segment in kept],
         root=root.built,
         source=source,
-        removed=[clean_edu_text(s.text) for s in segments if s.id not in linked_ids],
-        paragraph_starts=[i for i, s in enumerate(kept) if starts_paragraph(s.text)],
+        removed=[(place, text) for place, text in removed if text],
+        declared=declared,
+        paragraph_starts=[i for i, segment in enumerate(kept) if segment.starts_paragraph],
     )
 
 
@@ -113,18 +126,16 @@ def _parse_xml(content: str | bytes, source: str) -> Element:
         declaration = re.match(rb"\s*<\?xml[^>]*\?>", content)
         content = content[declaration.end() :] if declaration else content
     try:
-        return defusedxml.ElementTree.fromstring(content)
+        return defusedxml.ElementTree.fromstring(content, forbid_dtd=True)
     except defusedxml.DefusedXmlException as error:
         raise RstError(Errors.R103.format(source=source)) from error
     except (ParseError, LookupError, ValueError) as error:
         raise RstError(Errors.R102.format(source=source, error=error)) from error
 
 
-def _declared_types(xml: Element) -> dict[str, set[str]]:
-    types: dict[str, set[str]] = {}
-    for relation in xml.iterfind("header/relations/rel"):
-        types.setdefault(relation.get("name", ""), set()).add(relation.get("type", ""))
-    return types
+def _declared_relations(xml: Element) -> list[tuple[str, str]]:
+    relations = xml.iterfind("header/relations/rel")
+    return [(relation.get("name", ""), relation.get("type", "")) for relation in relations]
 
 
 def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
@@ -135,26 +146,31 @@ def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
         node_id = element.get("id")
         if node_id is None or node_id in nodes:
             raise RstError(Errors.R105.format(source=source, node=node_id))
+        text = "".join(element.itertext()) if element.tag == "segment" else ""
         nodes[node_id] = _Rs3Node(
             id=node_id,
             type="segment" if element.tag == "segment" else element.get("type", SPAN),
             parent=element.get("parent") or None,
-            relation=(element.get("relname") or SPAN).strip(),
-            text="".join(element.itertext()) if element.tag == "segment" else "",
+            relation=element.get("relname", "").strip() or SPAN,
+            text=clean_edu_text(text),
+            starts_paragraph=starts_paragraph(text),
         )
-    if not any(node.text.strip() for node in nodes.values()):
+    if not any(node.text for node in nodes.values()):
         raise RstError(Errors.R104.format(source=source))
     return nodes
 
 
-def _link(nodes: dict[str, _Rs3Node], declared: dict[str, set[str]], source: str) -> None:
+def _link(nodes: dict[str, _Rs3Node], declared: list[tuple[str, str]], source: str) -> None:
+    types_of: dict[str, set[str]] = defaultdict(set)
+    for relation, kind in declared:
+        types_of[relation].add(kind)
     for node in nodes.values():
         if node.parent is None:
             continue
         parent = nodes.get(node.parent)
         if parent is None:
             raise RstError(Errors.R106.format(source=source, node=node.id, parent=node.parent))
-        types = declared.get(node.relation, set())
+        types = types_of[node.relation]
         if node.relation.lower() == SPAN:
             is_nucleus = True
         elif parent.type == MULTINUC:
@@ -242,49 +258,102 @@ def _name_nuclei(nuclei: list[NaryChild]) -> list[NaryChild]:
 
 
 def write_rs3(tree: RstTree) -> str:
-    """Write a tree as rs3.
+    """Write a tree as rs3. Nuclei that follow each other under the same relation form one group.
+
+    The header declares all relation classes, so that an editor offers them; or the relations that
+    the treebank declared, where the tree hangs on a Doc of it that kept its labels. What such a Doc
+    knows of units beside the tree, headlines and the like, is written, too.
 
     tree (RstTree): The tree.
     RETURNS (str): The XML. Reading and binarising it gives the same tree.
     """
     from ..tree import edu_text
 
-    multinuclear = sorted({node.relation or "" for node in tree.find(nuclearity="NN")})
-    mononuclear = sorted({node.relation or "" for node in tree.find(nuclearity=("NS", "SN"))})
-    ambiguous = set(multinuclear) & set(mononuclear)
+    declared, unlinked = _facts_of(tree)
+    relations = _inventory(tree, declared)
+    multinuclear = {name for name, kind in relations if kind == MULTINUC}
+    groups = [node for node in tree if not node.is_leaf and _continued(node) is None]
+    numbers = count(len(tree) + len(unlinked) + 1)
+    ids = {node.index: next(numbers) for node in groups}
+    wrappers = {node.index: next(numbers) for node in groups if _needs_wrapper(node, multinuclear)}
     lines = ["<rst>", "  <header>", "    <relations>"]
-    for names, kind in ((mononuclear, "rst"), (multinuclear, MULTINUC)):
-        lines += [f"      <rel name={_quoted(name)} type={_quoted(kind)} />" for name in names]
+    lines += [f"      <rel name={_quoted(n)} type={_quoted(kind)} />" for n, kind in relations]
     lines += ["    </relations>", "  </header>", "  <body>"]
-    ids = {node.index: number for number, node in enumerate(tree.leaves(), start=1)}
-    ids |= {n.index: i for i, n in enumerate((n for n in tree if not n.is_leaf), len(tree) + 1)}
-    wrappers = _wrapped_nuclei(tree, ambiguous, first_id=2 * len(tree))
-    groups: list[str] = []
+    units: list[tuple[int, str, RstNode | None]] = [(at, text, None) for at, text in unlinked]
+    units += [(leaf.start, edu_text(tree.edus[leaf.start]), leaf) for leaf in tree.leaves()]
+    units.sort(key=lambda unit: unit[0])  # stable: what is unlinked stays before its EDU
+    ids |= {leaf.index: i for i, (_, _, leaf) in enumerate(units, start=1) if leaf is not None}
     for node in tree.nodes():
-        link = _link_attributes(node, ids, wrappers)
-        if node.is_leaf:
-            text = ILLEGAL_IN_XML.sub("\ufffd", edu_text(tree.edus[node.start]))
-            lines.append(f'    <segment id="{ids[node.index]}"{link}>{escape(text)}</segment>')
-            continue
+        if (parent := _continued(node)) is not None:
+            ids[node.index] = ids[parent.index]
+    for number, (_, text, leaf) in enumerate(units, start=1):
+        link = "" if leaf is None else _link_attributes(leaf, ids, wrappers)
+        content = escape(ILLEGAL_IN_XML.sub("\ufffd", text))
+        lines.append(f'    <segment id="{number}"{link}>{content}</segment>')
+    for node in groups:
         kind = MULTINUC if node.nuclearity == "NN" else SPAN
+        link = _link_attributes(node, ids, wrappers)
         if node.index in wrappers:
             wrapper = wrappers[node.index]
-            groups.append(f'    <group id="{wrapper}" type="{SPAN}"{link} />')
+            lines.append(f'    <group id="{wrapper}" type="{SPAN}"{link} />')
             link = f' parent="{wrapper}" relname="{SPAN}"'
-        groups.append(f'    <group id="{ids[node.index]}" type="{kind}"{link} />')
-    return "\n".join([*lines, *groups, "  </body>", "</rst>", ""])
+        lines.append(f'    <group id="{ids[node.index]}" type="{kind}"{link} />')
+    return "\n".join([*lines, "  </body>", "</rst>", ""])
 
 
-def _wrapped_nuclei(tree: RstTree, ambiguous: set[str], first_id: int) -> dict[int, int]:
-    """Find the multinuclear nuclei that need a span group around them, because the relation of
-    their satellite is also used as a multinuclear one and would be read as a further nucleus."""
-    nuclei = [
-        child.index
-        for node in tree.find(relation=ambiguous, nuclearity=("NS", "SN"))
-        for child in node.children
-        if child.role == "N" and child.nuclearity == "NN"
-    ]
-    return {index: number for number, index in enumerate(nuclei, start=first_id)}
+def _facts_of(tree: RstTree) -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
+    """Get what the Doc of a tree knows: declared relations, and units beside the tree, each with
+    the EDU before which it stands."""
+    doc = getattr(tree.edus[0], "doc", None)
+    if doc is None:
+        return [], []
+    from ..doc import DECLARED_KEY, UNLINKED_KEY, document_fact
+
+    starts = [edu.start_char for edu in tree.edus]  # type: ignore[union-attr]
+    try:
+        declared = [(str(name), str(kind)) for name, kind in document_fact(doc, DECLARED_KEY) or ()]
+        unlinked = [
+            (bisect_left(starts, place), str(text))
+            for place, text in document_fact(doc, UNLINKED_KEY) or ()
+        ]
+    except (TypeError, ValueError) as error:
+        keys = f"{DECLARED_KEY} and {UNLINKED_KEY}"
+        raise RstError(Errors.R114.format(keys=keys, error=error)) from error
+    return declared, unlinked
+
+
+def _inventory(tree: RstTree, declared: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """List the relations to declare: those that are known, and whatever else the tree has."""
+    used = {
+        (node.relation or "", MULTINUC if node.nuclearity == "NN" else "rst")
+        for node in tree
+        if not node.is_leaf
+    }
+    if not declared and all(name in RELATION_CLASSES for name, _ in used):
+        declared = [(name, "rst") for name in RELATION_CLASSES if name not in ALWAYS_MULTINUCLEAR]
+        declared += [(name, MULTINUC) for name in MULTINUCLEAR_CLASSES]
+    return list(dict.fromkeys([*declared, *sorted(used)]))
+
+
+def _continued(node: RstNode) -> RstNode | None:
+    """Get a node's parent, if the nuclei of the node are further nuclei of its group."""
+    parent = node.parent
+    if parent is None or node.start == parent.start or node.relation != parent.relation:
+        return None
+    return parent if node.nuclearity == parent.nuclearity == "NN" else None
+
+
+def _needs_wrapper(node: RstNode, multinuclear: set[str]) -> bool:
+    """Whether a multinuclear node needs a span group around it: its satellite has a relation which
+    is also declared as a multinuclear one, and would be read as a further nucleus."""
+    parent = node.parent
+    return (
+        parent is not None
+        and node.role == "N"
+        and node.nuclearity == "NN"
+        and parent.nuclearity != "NN"
+        and parent.relation in multinuclear
+    )
 
 
 def _link_attributes(node: RstNode, ids: dict[int, int], wrappers: dict[int, int]) -> str:

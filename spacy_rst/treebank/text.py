@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ..orthography import BLANK_LINE
+
 PARAGRAPH_MARK = "<P>"  # RST-DT puts it at the end of a paragraph, RRT at the start of one
 LAYOUT_MARKS = re.compile(r"<P>|(?:^|(?<=\s))#{4,}(?=\s|$)")  # RRT: a line of hashes is a rule
 SENTENCE_MARKS = ".,;:!?\u3001\u3002\uff0c\uff1a\uff1b\uff01\uff1f\u060c\u061b\u061f"
 PUNCTUATION_APART = re.compile(rf"(?<=\s)[{SENTENCE_MARKS}](?=\s|$)")
 PUNCTUATION_ATTACHED = re.compile(rf"(?<=\w)[{SENTENCE_MARKS}](?=\s|$)")
-BLANKED_WORDS = re.compile(r"[_\W]*_[_\W]*")
+WORDLESS = re.compile(r"[_\W]+")
 
 
 def clean_edu_text(text: str) -> str:
@@ -22,8 +24,11 @@ def clean_edu_text(text: str) -> str:
 
 
 def starts_paragraph(text: str) -> bool:
-    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark."""
-    return text.lstrip().startswith(PARAGRAPH_MARK)
+    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark or, as in PCC, with a
+    blank line."""
+    content = text.lstrip()
+    padding = text[: len(text) - len(content)]
+    return content.startswith(PARAGRAPH_MARK) or BLANK_LINE.search(padding) is not None
 
 
 def ends_paragraph(text: str) -> bool:
@@ -38,7 +43,7 @@ def is_blanked(edus: list[str]) -> bool:
     edus (List[str]): The texts of all EDUs.
     RETURNS (bool): Whether most EDUs have no letter or digit but underscores.
     """
-    blanked = sum(BLANKED_WORDS.fullmatch(edu) is not None for edu in edus)
+    blanked = sum("_" in edu and WORDLESS.fullmatch(edu) is not None for edu in edus)
     return bool(edus) and blanked > len(edus) / 2
 
 

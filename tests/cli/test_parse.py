@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 import spacy
+from spacy.cli import app
 from spacy.language import Language
 from spacy.tokens import Doc
 from typer.testing import CliRunner
@@ -21,6 +26,7 @@ from spacy_rst.display import RENDERERS
 from spacy_rst.doc import set_edus
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
 
+ROOT = Path(__file__).parents[2]
 SHORT = "Bai. Ez, baina bai."
 
 
@@ -184,6 +190,103 @@ def test_names_stay_with_their_documents_when_others_drop_out(run, batch_size):
     assert [tree and " ".join(tree["edus"]) for _, tree in found] == ["Bai.", SHORT, "Ez.", None]
 
 
+def test_what_a_folder_hides_is_reported(run, monkeypatch):
+    write("texts/a.txt", SHORT)
+    Path("texts/gone.txt").symlink_to("nowhere.txt")
+    locked = Path("texts/locked")
+    write("texts/locked/b.txt", SHORT)
+    scan = os.scandir
+
+    def refuse(path):  # as the system does for everyone but root
+        if Path(path) == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = run("texts", "--format", "jsonl", code=2)
+    assert [line["name"] for line in json_lines(result.stdout)] == ["a"]
+    assert "2 failed" in result.stderr
+    for path, reason in {locked: "Permission denied", "texts/gone.txt": "No such file"}.items():
+        assert any(
+            line.startswith(f"{path}: ") and reason in line for line in result.stderr.splitlines()
+        )
+
+
+def test_missing_files_are_reported_before_the_pipeline_is_loaded(run):
+    result = run("gone.txt", model="no_model", code=1)
+    assert "No such file" in result.stderr and "R516" not in result.stderr
+    write("a.txt", SHORT)
+    lines = run("gone.txt", "a.txt", model="no_model", code=1).stderr.splitlines()
+    assert "No such file" in lines[0] and "R516" in lines[1]
+
+
+def test_lines_of_wrong_types(run):
+    good = {"text": "Bai.", "name": True, "id": 7, "date": "2020", "tags": [None, 1.5]}
+    wrong = [
+        '{"text": 1}', '{"text": null}', "null", '"text"', '{"text": "a", "x": NaN}',
+        '{"text": "a", "x": -Infinity}', '{"text": "a", "x": "\\udc00"}',
+        '{"text": "a", "\\ud800": 1}', '{"text": "a", "id": ' + "9" * 5000 + "}",
+        '{"text": "a", "x": ' + "[" * 100_000, "9" * 5000,
+    ]  # fmt: skip
+    lines = "\n".join([json.dumps(good), *wrong, json.dumps({"text": "Ez.", "name": ["a"]})])
+    write("a.jsonl", lines)
+    result = run("a.jsonl", "--format", "jsonl", code=2)
+    assert [line["name"] for line in json_lines(result.stdout)] == ["7", "a_13"]
+    assert f"{len(wrong)} failed" in result.stderr and "Traceback" not in result.stderr
+    assert result.stderr.count("[R51") == len(wrong)
+
+
+def test_fields_of_jsonl_are_passed_through(run):
+    fields = {"date": "2020-01-01", "tags": ["a", {"b": 1}], "id": 5, "tree": "not ours"}
+    line = json.dumps({"text": "Bai.", **fields})
+    (found,) = json_lines(run("--format", "jsonl", stdin=line).stdout)
+    assert found.pop("tree")["edus"] == ["Bai."]
+    assert found == {"name": "5", "date": "2020-01-01", "tags": ["a", {"b": 1}], "id": 5}
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16", "utf-32-le", "utf-8-sig", "latin-1"])
+def test_encodings(run, encoding):
+    text = "Bai, ñandú." if encoding == "latin-1" else "雨が降った。"
+    write("a.txt", text.encode(encoding))
+    write("b.jsonl", f'{{"text": "Bai."}}\n{{"text": "{text}"}}\n'.encode(encoding))
+    arguments = ("--format", "jsonl", "--encoding", encoding)
+    found = json_lines(run("a.txt", "b.jsonl", *arguments).stdout)
+    found += json_lines(run(*arguments, stdin=Path("b.jsonl").read_bytes()).stdout)
+    edus = ["".join(line["tree"]["edus"]).replace(" ", "") for line in found]
+    clean = text.replace(" ", "")
+    assert edus == [clean, "Bai.", clean, "Bai.", clean]
+
+
+def test_wrong_encodings(run):
+    write("a.txt", SHORT)
+    for name in ("no-such", "hex", "rot13", "undefined"):
+        assert "R525" in run("a.txt", "--encoding", name, code=1).stderr
+    write("a.txt", b"+2AA-")  # half of a character
+    assert "R513" in run("a.txt", "--encoding", "utf-7", code=1).stderr
+
+
+def test_names_of_files_that_are_not_utf8(run):
+    path = os.fsdecode(b"texts/a\xff.txt")
+    try:
+        write(path, SHORT)
+    except (OSError, UnicodeError):
+        pytest.skip("this file system has no such names")
+    (line,) = json_lines(run("texts", "--format", "jsonl").stdout)
+    assert line["name"] == "a\ufffd"
+    run("texts", "--output", "trees")
+    assert len(names_in("trees")) == 1
+
+
+def test_one_page_for_many_documents(run):
+    for name in "ab":
+        write(f"texts/{name}.txt", SHORT)
+    run("texts", "--format", "html", "--output", "all.html")
+    page = Path("all.html").read_text(encoding="utf8")
+    assert page.count("<!DOCTYPE html>") == 1
+    assert '"name":"a"' in page and '"name":"b"' in page
+    assert run("texts", "--format", "html").stdout == page
+
+
 def test_nothing_done_is_exit_code_1(run):
     write("a.txt", "FAIL")
     run("a.txt", "--format", "jsonl", "--output", "trees.jsonl", code=1)
@@ -237,6 +340,86 @@ def test_an_interrupted_run_leaves_whole_files_and_finished_lines(run):
     assert names_in("trees") == ["a.jsonl", "b.jsonl", "c.jsonl"]
     assert Path("trees.jsonl").read_text() == Path("undisturbed-trees.jsonl").read_text()
     assert not Path("trees.jsonl.part").exists()
+
+
+def test_resume_ties_each_file_to_its_text(run):
+    """Regression: a text was taken for parsed if another one had given a file of its name."""
+    write("texts/a_b.txt", "Bai.")
+    write("more/a_b.txt", "Ez.")
+    write("lines.jsonl", '{"text": "Ez bai.", "name": "c"}')
+    arguments = ("--format", "json", "--output", "trees", "--resume")
+    run("texts", "lines.jsonl", *arguments)
+    write("texts/a b.txt", SHORT)
+    write("lines.jsonl", '{"text": "Bai ez.", "name": "c d"}\n{"text": "Ez bai.", "name": "c"}')
+    result = run("texts", "more", "lines.jsonl", *arguments)
+    assert "Trees: 3, 2 skipped" in result.stderr
+    edus = {
+        path.name: json.loads(path.read_text())["edus"] for path in Path("trees").glob("*.json")
+    }
+    assert [" ".join(edus[f"{name}.json"]) for name in ("a_b", "a_b_2", "a_b_3", "c", "c_d")] == [
+        "Bai.", SHORT, "Ez.", "Ez bai.", "Bai ez."
+    ]  # fmt: skip
+    assert "5 skipped" in run("texts", "more", "lines.jsonl", *arguments).stderr
+
+
+@pytest.mark.parametrize("output", ["trees", "trees.jsonl"])
+def test_a_run_that_failed_in_part_says_so_again(run, output):
+    write("texts/a.txt", SHORT)
+    write("texts/b.txt", "FAIL")
+    arguments = ("texts", "--format", "jsonl", "--output", output, "--resume")
+    run(*arguments, code=2)
+    assert "1 skipped, 1 failed" in run(*arguments, code=2).stderr
+    write("texts/b.txt", "Bai.")
+    run(*arguments)
+    assert "2 skipped" in run(*arguments).stderr
+
+
+def test_resume_drops_half_a_line_and_refuses_other_files(run):
+    write("texts.jsonl", '{"text": "Bai."}\n{"text": "Ez."}\n')
+    arguments = ("texts.jsonl", "--format", "jsonl", "--output", "trees.jsonl")
+    run(*arguments)
+    whole = Path("trees.jsonl").read_text()
+    write("trees.jsonl.part", whole[:-9])
+    assert "Trees: 1, 1 skipped" in run(*arguments, "--resume").stderr
+    assert Path("trees.jsonl").read_text() == whole
+    write("trees.jsonl", "[1]\n")
+    assert "R524" in run(*arguments, "--resume", code=1).stderr
+    assert Path("trees.jsonl").read_text() == "[1]\n"
+
+
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
+def test_signals_keep_what_is_finished(examples_and_model, tmp_path, signal_name):
+    """The command waits for its input when it is stopped, so that the test waits for nothing."""
+    command = [sys.executable, "-m", "spacy", "rst", "parse", "--model", examples_and_model[1]]
+    options = ["--format", "jsonl", "--batch-size", "1", "--output", "trees.jsonl"]
+    lines = [json.dumps({"text": f"Bai {i}."}).encode() + b"\n" for i in range(3)]
+    code = "from tests.cli import test_parse; from spacy.cli import setup_cli; setup_cli()"
+    command[1:3] = ["-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    running = subprocess.Popen(
+        [*command, *options],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert running.stdin is not None and running.stderr is not None
+    running.stdin.write(lines[0] + lines[1])
+    running.stdin.flush()
+    part = tmp_path / "trees.jsonl.part"
+    while running.poll() is None and not (part.exists() and part.read_bytes().count(b"\n")):
+        time.sleep(0.05)
+    running.send_signal(getattr(signal, signal_name))
+    assert running.wait() == 130, running.stderr.read()
+    assert b"--resume" in running.stderr.read() and not (tmp_path / "trees.jsonl").exists()
+    again = [*command, *options, "--resume"]
+    finished = subprocess.run(
+        again, input=b"".join(lines), cwd=tmp_path, env=environment, capture_output=True, check=True
+    )
+    assert b"skipped" in finished.stderr
+    names = [line["name"] for line in json_lines((tmp_path / "trees.jsonl").read_text())]
+    assert names == ["stdin_1", "stdin_2", "stdin_3"]
 
 
 def test_a_file_for_one_tree_refuses_two(run):
@@ -355,6 +538,8 @@ def test_control_characters_do_not_reach_the_terminal(run):
     assert "\x1b" not in result.output and result.stdout.splitlines()[0] == "a[31m b"
 
 
-def test_help_shows_an_example():
-    result = CliRunner().invoke(rst_app, ["parse", "--help"])
-    assert result.exit_code == 0 and "model-best" in result.output
+@pytest.mark.parametrize("command", ["bundle", "export", "parse", "show"])
+def test_help_is_plain_text_with_an_example(command):
+    result = CliRunner().invoke(app, ["rst", command, "--help"])
+    assert result.exit_code == 0 and f"python -m spacy rst {command} " in result.output
+    assert "*" not in result.output and "`" not in result.output and "\b" not in result.output

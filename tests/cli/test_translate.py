@@ -86,6 +86,20 @@ def test_a_second_run_asks_for_nothing(run, engine, tmp_path):
     assert Path("out.spacy").read_bytes() == first
 
 
+def test_a_file_that_lacks_documents_is_not_taken_for_whole(run, engine, tmp_path):
+    docs = docs_in("es")[:3]
+    poisoned = doc_from_edus(spacy.blank("xx"), ["Uno", "poison"])
+    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
+    engine.fails_at = "poison"
+    write_corpus(tmp_path / "in.spacy", [*docs, poisoned])
+    for options in ((), ("--resume",), ("--resume",)):
+        output = run("in.spacy", "out.spacy", "--engine", ENGINE, *options, code=2)
+        assert "poisoned" in output and "1 failed" in output
+        assert len(read("out.spacy")) == 3
+    write_corpus(tmp_path / "in.spacy", docs)
+    assert "1 files skipped" in run("in.spacy", "out.spacy", "--engine", ENGINE, "--resume")
+
+
 def test_folders_keep_their_layout_and_a_run_can_be_resumed(run, engine, tmp_path):
     for part, language in (("train", "es"), ("dev", "eu")):
         (tmp_path / "corpus" / part).mkdir(parents=True)

@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst import RstTree
+from spacy_rst.treebank.docbin import read_docbin
+from spacy_rst.treebank.rs3 import read_rs3
+from tests.treebank.rs3_files import group, rs3, segment
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
@@ -92,6 +95,59 @@ def test_raw_text_guesses_the_spaces(run, tmp_path):
     assert " ." in plain and plain.split() != original.split()
     assert raw.split() == original.split()
     assert read_texts(tmp_path / "corpus" / "dev" / "sample.en.spacy") == [raw]
+
+
+def test_layout_comes_from_a_folder(run, tmp_path):
+    edus = [edu.replace(" ", "") for edu in read_rs3(FERRY).edus]
+    texts = ["".join(edus[:3]), "".join(edus[3:])]
+    layout = tmp_path / "layout" / "dev"
+    layout.mkdir(parents=True)
+    (layout / "harbour_ferry.xml").write_text("\n\n".join(texts), encoding="utf8")
+    (tmp_path / "list.tsv").write_text(
+        "treebank\tlang\tpath\tsplits\tlayout\n"
+        f"sample.en\ten\t{SAMPLE / 'en'}\t{SAMPLE / 'splits.tsv'}\tlayout\n"
+        f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
+        encoding="utf8",
+    )
+    output = run("prepare", tmp_path / "list.tsv", tmp_path / "corpus")
+    assert "nowhere, converted without layout" in " ".join(output.split())
+    run("convert", FERRY, tmp_path / "ferry.spacy", "--lang", "en", "--layout", layout)
+    for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
+        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        assert [span.label_ for span in doc.spans["layout"]] == ["paragraph", "paragraph"]
+        assert doc.spans["layout"][1].start == doc.spans["edus"][3].start
+    (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
+    assert not doc.spans["layout"]
+
+
+def test_raw_text_needs_no_tokenizer_of_the_language(run, tmp_path):
+    """spaCy's own for Japanese needs another package."""
+    first, second = "雨が降ったので、", "家にいた。"
+    content = rs3(segment(1, first, 2, "evidence") + segment(2, second, 3) + group(3, "span"))
+    (tmp_path / "x.rs3").write_text(content, encoding="utf8")
+    run("convert", tmp_path / "x.rs3", tmp_path / "x.spacy", "--lang", "ja", "--raw-text")
+    (doc,) = read_docbin(tmp_path / "x.spacy")
+    assert doc.text == first + second
+    assert doc.user_data["rst_lang"] == "ja" and len(doc._.rst_tree) == 2
+
+
+def test_labels_can_have_classes_of_ones_own(run, tmp_path):
+    bank, own = tmp_path / "bank", tmp_path / "own.tsv"
+    bank.mkdir()
+    text = FERRY.read_text(encoding="utf8").replace('"evidence"', '"proof"')
+    (bank / "harbour_ferry.rs3").write_text(text, encoding="utf8")
+    (tmp_path / "list.tsv").write_text(
+        f"treebank\tlang\tpath\tsplits\nsample.en\ten\tbank\t{SAMPLE / 'splits.tsv'}\n",
+        encoding="utf8",
+    )
+    output = run("convert", bank, tmp_path / "x.spacy", code=1).replace("\n", " ")
+    assert "R101" in output and "--relations" in output
+    own.write_text("treebank\tlabel\tclass\n*\tproof\tExplanation\n", encoding="utf8")
+    run("convert", bank, tmp_path / "x.spacy", "--relations", own)
+    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--relations", own)
+    for path in (tmp_path / "x.spacy", tmp_path / "corpus" / "dev" / "sample.en.spacy"):
+        (doc,) = read_docbin(path)
+        assert "Explanation" in {node.relation for node in doc._.rst_tree}
 
 
 def test_prepare_says_when_nothing_is_there(run, tmp_path):

@@ -27,7 +27,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-TIMEOUT_SECONDS = 60
+# Ends a test that would wait for ever, no test that is slow.
+TIMEOUT_SECONDS = 1800
 ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
 OPENER = build_opener(ProxyHandler({}))
 

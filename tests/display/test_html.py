@@ -9,7 +9,6 @@ from base64 import b64encode
 from fnmatch import fnmatch
 from hashlib import sha256
 from html.parser import HTMLParser
-from math import nan
 from pathlib import Path
 from types import ModuleType
 
@@ -134,7 +133,7 @@ def test_unprintable_characters_are_replaced():
 
 
 def test_page_holds_the_whole_tree():
-    scores = [(0.91234567, 0.5), (1, 0), (0.25, 0.75), (0.5, nan), (0.1, 0.2)]
+    scores = [(0.91234567, 0.5), (1, 0), (0.25, 0.75), (0.5, 0.125), (0.1, 0.2)]
     tree = RstTree.from_splits(mixed_tree().splits, MIXED_TEXTS, scores)
     data = Page(render_html(tree, levels=3)).data
     names = [relation["name"] for relation in data["relations"]]
@@ -149,7 +148,7 @@ def test_page_holds_the_whole_tree():
             "rightToLeft": False,
             "edus": MIXED_TEXTS,
             "splits": [[2, 1, "SN"], [1, 0, "SN"], [5, 2, "NS"], [3, 3, "NN"], [4, 3, "NN"]],
-            "scores": [[0.9123, 0.5], [1, 0], [0.25, 0.75], [0.5, None], [0.1, 0.2]],
+            "scores": [[0.9123, 0.5], [1, 0], [0.25, 0.75], [0.5, 0.125], [0.1, 0.2]],
         }
     ]
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 import pytest
 
 import spacy_rst
 from spacy_rst import RstError
 from spacy_rst.display.html import render_html
-from spacy_rst.display.server import DrawingServer, is_loopback, serve_drawing
+from spacy_rst.display.server import DrawingServer, _Handler, is_loopback, serve_drawing
 
 from .trees import mixed_tree
 
@@ -39,7 +42,7 @@ def serving(drawing: str = PAGE, style: str = "html", host: str = LOCAL) -> Iter
 
 def ask(server: DrawingServer, path: str = "/", method: str = "GET", **headers: str):
     host, port = server.server_address[:2]
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port)
     try:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
@@ -142,6 +145,70 @@ def test_where_it_cannot_listen_is_told(host, port):
     assert error.value.code == "R541"
 
 
+def test_an_empty_host_is_refused():
+    with pytest.raises(RstError, match=r"R542.*127\.0\.0\.1"):
+        spacy_rst.serve(mixed_tree(), host="", port=0)
+
+
+def open_connection(server: DrawingServer) -> socket.socket:
+    return socket.create_connection(server.server_address[:2], timeout=60)
+
+
+def reset(connection: socket.socket) -> None:
+    no_lingering = struct.pack("ii", 1, 0)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_lingering)
+    connection.close()
+
+
+def test_connections_that_are_reset_leave_no_traceback(capfd):
+    with serving(PAGE * 500) as server:
+        before, amid, after = (open_connection(server) for _ in range(3))
+        reset(before)
+        amid.sendall(b"GET / HT")
+        reset(amid)
+        after.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        after.recv(1)
+        reset(after)
+        assert ask(server)[0].status == 200
+        wait_for_handlers()
+    assert capfd.readouterr() == ("", "")
+
+
+def wait_for_handlers() -> None:
+    for thread in threading.enumerate():
+        if "process_request" in thread.name:
+            thread.join()
+
+
+def test_errors_of_our_own_are_still_shown(capfd, monkeypatch):
+    def fail(handler):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(_Handler, "do_GET", fail)
+    with serving() as server, pytest.raises(http.client.RemoteDisconnected):
+        ask(server)
+    wait_for_handlers()
+    assert "RuntimeError: a bug" in capfd.readouterr().err
+
+
+def test_slow_clients_are_hung_up_on(monkeypatch):
+    monkeypatch.setattr(_Handler, "patience_seconds", 0.3)
+    with serving() as server, open_connection(server) as connection:
+        connection.settimeout(0.02)
+        given_up = monotonic() + 60
+        is_open = True
+        while is_open and monotonic() < given_up:
+            try:
+                connection.sendall(b"G")
+                is_open = connection.recv(1) != b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                is_open = False
+        assert not is_open
+        wait_for_handlers()
+
+
 def test_only_other_hosts_than_this_one_give_a_warning():
     with DrawingServer(PAGE, "html", "0.0.0.0", 0) as server:
         port = server.server_address[1]
@@ -190,12 +257,12 @@ serve(RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["It rains", "so we stay"]), 
             announced = process.stdout.readline()
             address = announced.split("http://")[1].split("/")[0]
             assert address.startswith("127.0.0.1:")
-            connection = http.client.HTTPConnection(address, timeout=10)
+            connection = http.client.HTTPConnection(address)
             connection.request("GET", "/")
             assert b"so we stay" in connection.getresponse().read()
             connection.close()
             process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=30)
+            rest, _ = process.communicate()
         finally:
             process.kill()
     assert process.returncode == 0

@@ -115,11 +115,24 @@ def test_right_to_left_text_runs_from_the_right_edge():
     tree = RstTree.from_splits([(0, 1, 2, "Contrast-NN")], ["سلام دنیا", "hello world"])
     persian, english = of_class(draw(tree), "edu")
     persian_text, english_text = persian[-1], english[-1]
-    assert persian_text.get("direction") == "rtl" and english_text.get("direction") is None
+    assert persian_text.get("text-anchor") == "end" and english_text.get("text-anchor") is None
+    assert persian_text[0].text == "\u2067سلام دنیا\u2069"
     for edu, is_right in ((persian, True), (english, False)):
         rect = edu.find(f"{SVG}rect")
         middle = int(rect.get("x")) + int(rect.get("width")) // 2
         assert (int(edu[-1][0].get("x")) > middle) is is_right
+
+
+@pytest.mark.parametrize(
+    ("edus", "is_mirrored"),
+    [(["هوا سرد بود", "hello"], True), (["1. שלום", "x"], True), (["hello", "سلام"], False)],
+)
+def test_texts_from_right_to_left_begin_on_the_right(edus, is_mirrored):
+    tree = RstTree.from_splits([(0, 1, 2, "Contrast-NN")], edus)
+    first, second = (int(edu.find(f"{SVG}rect").get("x")) for edu in of_class(draw(tree), "edu"))
+    assert (first > second) is is_mirrored
+    assert render_svg(tree) == render_svg(tree, mirror=is_mirrored)
+    assert render_svg(tree) != render_svg(tree, mirror=not is_mirrored)
 
 
 def test_cut_text_is_kept_as_a_tooltip():

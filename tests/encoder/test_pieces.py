@@ -233,7 +233,7 @@ def test_vectors_do_not_depend_on_the_size_of_groups(model, docs, monkeypatch):
         assert_same_vectors(model.predict(docs), expected)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=4))
 def test_any_text_has_vectors(model, texts):
     docs = [multilingual_pipeline().make_doc(text) for text in texts]

@@ -127,7 +127,7 @@ def test_what_sentencepiece_ignores_is_an_unknown_piece(pieces, word):
     assert all(pieces_of_tokens(cut(pieces, list(word))))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from(STRANGE) | st.characters(exclude_categories=["Cs"]), max_size=25))
 def test_every_token_but_white_space_has_pieces(pieces, text):
     nlp = multilingual_pipeline()
@@ -164,7 +164,6 @@ def test_can_be_pickled(pieces):
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_part_has_the_pieces_of_its_tokens_and_others_around(data):
     n_tokens = data.draw(st.integers(1, 12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from spacy_rst.errors import RstError
 from spacy_rst.lab.analysis import (
@@ -22,7 +22,7 @@ from spacy_rst.scoring.parseval import F1Scores, count_trees, micro_scores
 from spacy_rst.tree import RstTree
 from tests.strategies import tree_pairs
 
-properties = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(max_examples=30)
 # ((1 2) 3) against (1 (2 3)): the root and the leaves are in both.
 GOLD = RstTree.from_splits([(0, 2, 3, "Joint-NN"), (0, 1, 2, "Elaboration-NS")])
 PREDICTED = RstTree.from_splits([(0, 1, 3, "Elaboration-NS"), (1, 2, 3, "Elaboration-NS")])

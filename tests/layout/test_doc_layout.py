@@ -162,3 +162,10 @@ def test_documents_run_through_the_pipeline(read, name):
 
 def test_a_text_is_its_own_source(doc):
     assert spacy_rst.source_range(doc[1:2]) == (6, 10)
+
+
+def test_layout_survives_retokenization(doc, nlp):
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    assert spacy_rst.get_layout(doc) == BLOCKS
+    assert spacy_rst.get_layout(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == BLOCKS

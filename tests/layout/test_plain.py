@@ -159,6 +159,24 @@ def test_dashes_of_speech_are_no_items():
     assert kinds(text) == ["paragraph"] * 3
 
 
+def test_a_dash_within_a_sentence_divides_nothing():
+    assert kinds("Кто-то ушёл, а кто-то\n— нет. Так бывает\nвсегда.\n\nКонец.") == ["paragraph"] * 2
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        f"{PROSE} " * 9,
+        "Шёл дождь, и никто не выходил из дома. " * 9,
+        "下雨了，没有人出门，都在家。" * 25,
+    ],
+    ids=["en", "ru", "zh"],
+)
+def test_wrapped_paragraphs_are_paragraphs(prose):
+    wrapped = textwrap.fill(prose, 60)
+    assert described(f"{wrapped}\n\n{wrapped}") == [("paragraph", wrapped)] * 2
+
+
 def test_marks_of_markdown():
     code = "```\nx = 1\n\ny = 2\n```"
     text = f"# Title\nText.\n| a | b |\n|---|---|\n| 1 | 2 |\n{code}\n### Below\nText."

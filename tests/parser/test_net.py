@@ -17,11 +17,12 @@ from spacy_rst.parser import net as net_module
 from spacy_rst.parser import splitters as splitters_module
 from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
-from spacy_rst.parser.spans import prefix_sums, segment_log_softmax, span_means
+from spacy_rst.parser.spans import Boundaries, prefix_sums, segment_log_softmax, span_means
 from spacy_rst.parser.splitters import SpanSplitter
 
 SPLITTERS = ["pointer", "span"]
 TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
+N_KINDS = 3
 
 
 def make_net(splitter: str = "pointer", *, dropout: float = 0.5, **overrides) -> RstNet:
@@ -43,6 +44,20 @@ def make_net(splitter: str = "pointer", *, dropout: float = 0.5, **overrides) ->
     return net
 
 
+def make_boundaries(edu_counts: list[int], seed: int = 0) -> Boundaries:
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, N_KINDS, sum(edu_counts))
+    return Boundaries(kinds, kinds // 2, edu_counts)
+
+
+def learn_codes(net: RstNet) -> RstNet:
+    """Give the boundaries a meaning, which they do not have in a new net."""
+    with torch.no_grad():
+        for part in (net.splitter, net.classifier):
+            torch.nn.init.normal_(part.boundary.weight)
+    return net
+
+
 def make_batch(edu_counts: list[int], seed: int = 0, n_features: int = 0) -> EduBatch:
     """Random vectors; EDUs of 1 to 4 tokens, with tokens here and there that belong to none."""
     rng = random.Random(seed)
@@ -61,6 +76,7 @@ def make_batch(edu_counts: list[int], seed: int = 0, n_features: int = 0) -> Edu
         edu_features=torch.randn(len(starts), n_features, generator=generator)
         if n_features
         else None,
+        boundaries=make_boundaries(edu_counts, seed),
     )
 
 
@@ -284,8 +300,11 @@ def test_decode_follows_the_likeliest_splits_and_labels(splitter):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_teacher_forcing_scores_what_decoding_scored(splitter):
-    net = make_net(splitter)
+@pytest.mark.parametrize("n_kinds", [0, N_KINDS])
+def test_teacher_forcing_scores_what_decoding_scored(splitter, n_kinds):
+    net = make_net(splitter, n_boundary_kinds=n_kinds)
+    if n_kinds:
+        learn_codes(net)
     encoded = net.encode(make_batch([20, 5, 1, 33]))
     trees = net.decode(encoded)
     gold = [GoldTree(torch.from_numpy(t.splits), torch.from_numpy(t.labels)) for t in trees]
@@ -417,8 +436,59 @@ def test_tiny_documents(splitter, counts):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
+def test_boundaries_add_to_the_scores_of_splits_and_labels(splitter):
+    net = learn_codes(make_net(splitter, n_boundary_kinds=N_KINDS))
+    encoded = net.encode(make_batch([5]))
+    starts, splits, ends = torch.tensor([[0, 1, 5], [0, 2, 5], [0, 3, 5], [0, 4, 5]]).unbind(1)
+    codes = encoded.boundaries.codes(starts, splits, ends)
+    reference = Reference(net)
+    edus, state = encoded.edus.tolist(), encoded.state[0].tolist()
+    vectors = net.splitter.boundary.weight[codes].tolist()
+    if splitter == "pointer":
+        (h,) = reference.gru("splitter.gru", "l0", [mean(edus)], state)
+        added = [[x + y for x, y in zip(edus[k], vectors[k], strict=True)] for k in range(4)]
+        expected = softmax([dot(h, edu) for edu in added])
+    else:
+        weight = reference.weights["splitter.mix.weight"]
+        bias = reference.weights["splitter.mix.bias"]
+        scores = []
+        for k, vector in zip(range(1, 5), vectors, strict=True):
+            left, right = edus[:k], edus[k:]
+            x = mean(left) + mean(right) + edus[k - 1] + edus[k] + mean(edus)
+            hidden = [
+                max(0.0, dot(row, x) + b + v)
+                for row, b, v in zip(weight, bias, vector, strict=True)
+            ]
+            scores.append(dot(reference.weights["splitter.score.weight"][0], hidden))
+        expected = softmax(scores)
+    (tree,) = net.decode(encoded)
+    start, split, end = tree.splits[0].tolist()
+    assert (start, split, end) == (0, 1 + int(np.argmax(expected)), 5)
+    assert tree.split_probs[0] == pytest.approx(max(expected), rel=1e-4)
+    with_codes = net.classifier(encoded, torch.from_numpy(tree.splits))
+    torch.nn.init.zeros_(net.classifier.boundary.weight)
+    assert not torch.allclose(with_codes, net.classifier(encoded, torch.from_numpy(tree.splits)))
+
+
+def test_a_new_net_makes_nothing_of_boundaries():
+    with_boundaries, without = make_net(n_boundary_kinds=N_KINDS), make_net()
+    without.load_state_dict(with_boundaries.state_dict(), strict=False)
+    trees = [net.decode(net.encode(make_batch([9]))) for net in (with_boundaries, without)]
+    assert_same_trees(*trees)
+
+
+def test_a_net_for_boundaries_refuses_a_batch_without():
+    net, batch = make_net(n_boundary_kinds=N_KINDS), make_batch([3])
+    batch.boundaries = None
+    with pytest.raises(ValueError, match="boundaries"):
+        net.decode(net.encode(batch))
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
 def test_every_parameter_learns(splitter):
-    net = make_net(splitter, n_features=N_FEATURES, layer_norm=True).train()
+    net = make_net(
+        splitter, n_features=N_FEATURES, layer_norm=True, n_boundary_kinds=N_KINDS
+    ).train()
     counts = [6, 1, 11]
     encoded = net.encode(make_batch(counts, n_features=N_FEATURES))
     sum(net.loss(encoded, make_gold(counts))).backward()

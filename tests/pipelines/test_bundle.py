@@ -15,14 +15,16 @@ from spacy.cli import app
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_rst import RstError
+from spacy_rst import RstError, load
 from spacy_rst.cli import rst_app
 from spacy_rst.pipelines import DEFAULT_PIPELINE, pipeline_path
 from spacy_rst.pipelines.bundle import bundle_pipeline, short_scores, without_paths
+from spacy_rst.util import _remove_stale
 from tests.processes import run_python
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
 
 ROOT = Path(__file__).parents[2]
+FACTS = ROOT / "configs" / "xx_rst_sm.json"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -81,8 +83,12 @@ def test_scores_are_kept_short():
 def test_a_pipeline_is_replaced_and_other_folders_are_not(trained, tmp_path):
     target = tmp_path / "bundle"
     bundle_pipeline(trained, target, {"version": "1.0.0"})
+    (target / "LICENSE").write_text("All rights given.", encoding="utf8")
+    (target / "left_over").write_text("", encoding="utf8")
     bundle_pipeline(trained, target, {"version": "2.0.0"})
     assert srsly.read_json(target / "meta.json")["version"] == "2.0.0"
+    assert (target / "LICENSE").read_text(encoding="utf8") == "All rights given."
+    assert not (target / "left_over").exists()
     precious = tmp_path / "precious"
     precious.mkdir()
     with pytest.raises(RstError, match="R551"):
@@ -90,6 +96,36 @@ def test_a_pipeline_is_replaced_and_other_folders_are_not(trained, tmp_path):
     with pytest.raises(OSError):
         bundle_pipeline(tmp_path / "missing", target, {})
     assert srsly.read_json(target / "meta.json")["version"] == "2.0.0"
+
+
+KILLED_AT_RENAME = """
+import os, sys
+from pathlib import Path
+from spacy_rst.pipelines.bundle import bundle_pipeline
+calls = []
+def rename(path, target, rename=Path.rename):
+    if len(calls) == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+    calls.append(path)
+    return rename(path, target)
+Path.rename = rename
+bundle_pipeline(Path(sys.argv[1]), Path(sys.argv[2]), {"version": "2.0.0"})
+"""
+
+
+@pytest.mark.parametrize("n_renamed", [0, 1])
+def test_a_killed_run_loses_no_pipeline(trained, tmp_path, n_renamed):
+    target = tmp_path / "bundle"
+    bundle_pipeline(trained, target, {"version": "1.0.0"})
+    command = [sys.executable, "-c", KILLED_AT_RENAME, str(trained), str(target), str(n_renamed)]
+    assert subprocess.run(command).returncode == -9
+    with pytest.raises(OSError, match="nowhere"):  # the next run has nothing to put in its place
+        bundle_pipeline(tmp_path / "nowhere", target, {})
+    assert spacy.load(target).meta["version"] == "1.0.0"
+    _remove_stale.cache_clear()  # as in a new process
+    bundle_pipeline(trained, target, {"version": "3.0.0"})
+    assert spacy.load(target).meta["version"] == "3.0.0"
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
 def test_command(trained, tmp_path):
@@ -103,6 +139,18 @@ def test_command(trained, tmp_path):
         meta.write_text(wrong, encoding="utf8")
         result = CliRunner().invoke(rst_app, command)
         assert result.exit_code == 1 and "R552" in result.output
+
+
+def test_the_bundled_pipeline_names_its_licences():
+    folder = pipeline_path()
+    assert "NonCommercial-ShareAlike 4.0" in (folder / "LICENSE").read_text(encoding="utf8")
+    sources = (folder / "LICENSES_SOURCES").read_text(encoding="utf8")
+    assert "Apache License\n" in sources
+    for facts in (srsly.read_json(folder / "meta.json"), srsly.read_json(FACTS)):
+        assert facts["license"] == "CC BY-NC-SA 4.0"
+        for source in facts["sources"]:
+            assert f"\n{source['name']}\n" in sources
+    assert "CC BY-NC-SA 4.0" in str(load.__doc__)
 
 
 @pytest.mark.slow
@@ -121,6 +169,7 @@ def test_a_wheel_of_the_package_holds_the_pipeline(tmp_path):
         if path.is_file()
     }
     assert expected.items() <= packed.items()
+    assert {"LICENSE", "NOTICE"} <= {Path(name).name for name in packed if ".dist-info/" in name}
     assert not any(name.startswith(("tests/", "benchmarks/", "assets/")) for name in packed)
 
 
@@ -130,6 +179,7 @@ def test_spacy_packages_it(tmp_path):
     result = CliRunner().invoke(app, [*command, "--name", "rst_sm", "--version", "1.2.3"])
     assert result.exit_code == 0, result.output
     package = tmp_path / f"{DEFAULT_PIPELINE}-1.2.3"
+    assert {"LICENSE", "LICENSES_SOURCES"} <= {path.name for path in package.iterdir()}
     site = tmp_path / "site"
     options = ["--no-deps", "--no-build-isolation", "--target", str(site)]
     subprocess.run([*PIP, "install", str(package), *options], check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from spacy_rst.scoring.parseval import (
     METRICS,
@@ -21,7 +21,7 @@ from spacy_rst.scoring.parseval import (
 from ..strategies import tree_pairs, trees
 
 METHODS = ["rst", "original"]
-properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+properties = settings(max_examples=40)
 
 # ((1 2)NS-Elab 3)NN-Joint against (1 (2 3)NS-Elab)NS-Elab
 GOLD = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Elaboration-NS")]

@@ -29,6 +29,8 @@ from spacy_rst.translator.edus import translate_docs
 from spacy_rst.translator.protocol import EngineUnavailable
 from tests.sample import sample_docs
 
+# For engines that shall answer, however slow the machine is.
+PATIENCE_SECONDS = 1800
 PACKAGES = "apertium apertium-eng-spa apertium-eu-en apertium-es-pt"
 # Like the real program it reads records up to a NUL and passes blanks on, and holds two records
 # back. It writes words in capitals, and does what words such as DIE tell it.
@@ -84,7 +86,7 @@ def program(tmp_path):
 
 @pytest.fixture
 def engine(program):
-    engine = ApertiumTranslator(program, timeout=20)
+    engine = ApertiumTranslator(program, timeout=PATIENCE_SECONDS)
     yield engine
     engine.close()
 
@@ -147,7 +149,7 @@ def test_what_breaks_the_protocol_survives(engine):
 
 
 def test_large_batches_do_not_block(program):
-    engine = ApertiumTranslator(program, timeout=20, batch_size=5000)
+    engine = ApertiumTranslator(program, timeout=PATIENCE_SECONDS, batch_size=5000)
     texts = [f"SEGMENT {number} " + "X" * 500 for number in range(3000)]
     assert engine.translate(texts, "es", "en") == texts
     engine.close()
@@ -186,6 +188,7 @@ def test_a_silent_process_is_an_error(program):
     engine = ApertiumTranslator(program, timeout=1)
     with pytest.raises(RstError, match=r"R602.*silent for 1 seconds"):
         engine.translate(["uno", "HANG", "tres"], "es", "en")
+    engine.timeout = PATIENCE_SECONDS
     assert engine.translate(["uno"], "es", "en") == ["UNO"]
     engine.close()
 
@@ -245,7 +248,7 @@ def test_versions_tell_data_apart(program, tmp_path):
 
     first = version()
     assert first.startswith("9.9,")
-    assert version(timeout=3) == first
+    assert version(timeout=PATIENCE_SECONDS) == first
     assert version(marks=True) != first
     portuguese = ApertiumTranslator(program, data=data).pair_version("es", "pt")
     dictionary.write_bytes(b"two")

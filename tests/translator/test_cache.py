@@ -151,7 +151,7 @@ def test_two_processes_share_a_file(path):
         )
         for direction in ("forwards", "backwards")
     ]
-    errors = [process.communicate(b"go\n", timeout=120)[1] for process in processes]
+    errors = [process.communicate(b"go\n")[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], errors
     with sqlite3.connect(path) as database:
         assert database.execute("SELECT count(*) FROM translations").fetchone() == (200,)
@@ -225,3 +225,21 @@ def test_importing_it_loads_nothing_heavy():
         "print('transformers' in sys.modules)"
     )
     assert run_python(code).strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON translations BEGIN DELETE FROM translations; END",
+        "ALTER TABLE translations RENAME TO others;"
+        "CREATE VIEW translations AS SELECT engine, version, source, target, text,"
+        " randomblob(9) AS translation FROM others",
+    ],
+)
+def test_what_a_file_would_run_is_refused(path, hostile):
+    engine = ShoutingTranslator()
+    CachedTranslator(engine, path).translate(["uno"], "es", "en")
+    with sqlite3.connect(path) as database:
+        database.executescript(hostile)
+    with pytest.raises(RstError, match=r"R610.*more in it"):
+        CachedTranslator(engine, path).translate(["uno", "dos"], "es", "en")

@@ -92,3 +92,12 @@ def test_the_table_of_codes_has_no_slip():
     assert all(len(code) == 2 for code in TO_ALPHA_3)
     assert all(len(code) == 3 for code in TO_ALPHA_2)
     assert len(TO_ALPHA_2) == len(TO_ALPHA_3)
+
+
+def test_half_characters_are_refused():
+    class Halving(ShoutingTranslator):
+        def translate(self, segments, source, target):
+            return ["\ud83d" for _ in segments]
+
+    with pytest.raises(RstError, match="R605"):
+        translate_checked(Halving(), ["uno"], "es", "en")

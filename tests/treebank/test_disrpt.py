@@ -186,7 +186,7 @@ def test_units_outside_relations_and_smaller_trees_are_removed(tmp_path: Path):
     (document,) = read_disrpt(rels, largest_tree=True)
     assert isinstance(document, TreebankDocument) and document.tokens is not None
     assert document.edus == ["a", "b", "c"]
-    assert document.removed == ["Title", "x", "y"]
+    assert [text for _, text in document.removed] == ["Title", "x", "y"]
     assert [tokens.words for tokens in document.tokens] == [["a"], ["b"], ["c"]]
     assert splits(document) == {(0, 1, 3, "cause-NS"), (1, 2, 3, "list-NN")}
     (error,) = read_disrpt(rels)

@@ -14,8 +14,7 @@ from tests.sample import sample_docs, write_corpus
 
 from .rs3_files import group, rs3, segment
 
-KEYS = [value for name, value in vars(rst_doc).items() if name.endswith("_KEY")]
-FACTS = [key for key in KEYS if key not in (rst_doc.EDUS_KEY, rst_doc.TREE_KEY)]
+FACTS = list(rst_doc.FACT_TYPES)
 BODY = segment(1, "Yes,", 3, "joint") + segment(2, "no.", 3, "joint") + group(3, "multinuc")
 
 

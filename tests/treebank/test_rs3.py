@@ -43,7 +43,7 @@ def test_headline_that_is_not_linked_is_removed_and_counted():
     body = segment(9, "Headline") + segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
     document = parse_rs3(rs3(body + group(3, "span")))
     assert document.edus == ["a", "b"]
-    assert document.removed == ["Headline"]
+    assert document.removed == [(0, "Headline")]
 
 
 def test_text_order_is_the_order_of_the_file_not_of_the_ids():
@@ -129,6 +129,17 @@ def test_text_is_cleaned_and_paragraph_marks_are_kept_apart():
     assert document.paragraph_starts == [0, 2]
 
 
+def test_a_blank_line_in_front_begins_a_paragraph():
+    body = (
+        segment(1, "\n\nA", 4, "joint")
+        + segment(2, "\n B", 4, "joint")
+        + segment(3, "\n \nC", 4, "joint")
+    )
+    document = parse_rs3(rs3(body + group(4, "multinuc")))
+    assert document.edus == ["A", "B", "C"]
+    assert document.paragraph_starts == [0, 2]
+
+
 def test_rs4_signals_and_secondary_edges_are_ignored():
     body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span")
     extras = (
@@ -144,8 +155,8 @@ def test_root_may_carry_a_relation_name_without_a_parent():
     assert splits(rs3(body)) == [(0, 1, 2, "elaboration-NS")]
 
 
-def test_empty_groups_and_segments_without_text_disappear():
-    body = segment(1, "a", 4) + segment(2, " ", 1, "elaboration") + segment(3, "c", 1, "evidence")
+def test_empty_groups_disappear():
+    body = segment(1, "a", 4) + segment(3, "c", 1, "evidence")
     body += group(4, "span") + group(5, "multinuc", 1, "elaboration")
     document = parse_rs3(rs3(body))
     assert document.edus == ["a", "c"]
@@ -228,7 +239,7 @@ def test_entity_bomb_is_refused_quickly():
 def test_largest_tree_is_kept_on_demand():
     document = parse_rs3(rs3(TWO_TREES), largest_tree=True)
     assert document.edus == ["c", "d", "e"]
-    assert document.removed == ["a", "b"]
+    assert document.removed == [(0, "a"), (0, "b")]
 
 
 def test_declared_encoding_and_byte_order_mark(tmp_path):

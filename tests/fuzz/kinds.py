@@ -1,0 +1,374 @@
+"""The kinds of input that come from outside: whole examples, and what reads them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import spacy
+from spacy.tokens import Doc
+
+from spacy_rst import relations
+from spacy_rst.cli._texts import find_texts, read_texts
+from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
+from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
+from spacy_rst.errors import RstError
+from spacy_rst.lab.grid import Cell, read_grid
+from spacy_rst.lab.runner import ResultFolder
+from spacy_rst.translator.table import TableTranslator
+from spacy_rst.tree import RstTree
+from spacy_rst.treebank.convert import convert_document, read_file
+from spacy_rst.treebank.docbin import new_docbin, read_docbin
+from spacy_rst.treebank.splits import SplitTable
+from tests.sample import SAMPLE, sample_docs, sample_tree
+from tests.treebank.rs3_files import group, rs3, segment
+
+from .mutators import as_json_lines, mutate_bytes, mutate_json, mutate_text
+from .runner import Kind
+
+ROOT = SAMPLE.parent.parent
+LANGUAGES = ("en", "eu")
+GRID = """approaches:
+  encoder: {config: configs/tiny_test.cfg, corpus: corpus}
+languages:
+  en: [en.gum]
+  'no': [no.rst, no.other]
+trainings: [en, multi, mono]
+seeds: [0, 1]
+edus: both
+overrides:
+  all: {training.max_epochs: 3}
+"""
+MARKDOWN = """# A *title*
+
+A paragraph, with [a link](x.html "t") and `code`.
+
+1. one
+2. two
+   - nested
+
+> quoted
+> > twice
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```python
+code
+```
+
+Ann: Hello.
+Bob: Hi <b>there</b> &amp; bye.
+"""
+HTML = """<!doctype html><html><head><title>T</title><script>x()</script></head>
+<body><h1>Title</h1><p>One <b>bold</b> &eacute; &#8364; text.<br>More.</p>
+<ul><li>a<li>b<ol><li>c</ol></ul><table><tr><td>1<td>2</table>
+<blockquote><p>Quoted.</blockquote><pre>
+ code </pre><!-- no --></body></html>
+"""
+
+
+@lru_cache(maxsize=1)
+def _docs() -> list[Doc]:
+    return sample_docs(spacy.blank("xx"), LANGUAGES)
+
+
+def _sample_files() -> list[Path]:
+    return [path for name in LANGUAGES for path in sorted((SAMPLE / name).glob("*.rs3"))]
+
+
+def _trees() -> list[RstTree]:
+    return [sample_tree(path) for path in _sample_files()]
+
+
+# Treebanks
+
+
+def _rs3_texts() -> list[str]:
+    small = rs3(
+        segment(1, "a", 4)
+        + segment(2, "b", 1, "elaboration")
+        + segment(3, "c", 5, "joint")
+        + group(4, "span", 5, "joint")
+        + group(5, "multinuc")
+    )
+    extra = (
+        '<secedges><secedge id="1-3" source="1" target="3" relname="joint"/></secedges>'
+        '<signals><signal source="2" type="dm" subtype="dm" tokens="1,2"/></signals></body>'
+    )
+    texts = [path.read_text(encoding="utf8") for path in _sample_files()]
+    return [*texts, small, small.replace("</body>", extra)]
+
+
+def _dis_texts() -> list[str]:
+    nested = (
+        "( Root (span 1 3)\n  ( Satellite (leaf 1) (rel2par attribution) (text _!She said_!) )\n"
+        "  ( Nucleus (span 2 3) (rel2par span)\n    ( Nucleus (leaf 2) (rel2par List) (text _!that "
+        "(it) rains,_!) )\n    ( Nucleus (leaf 3) (rel2par List) (text _!snows.<P>_!) ) ) )\n"
+    )
+    return [nested, *(tree.to_dis() for tree in _trees())]
+
+
+def _disrpt_files() -> list[dict[str, str]]:
+    """Token and relation files as DISRPT writes them."""
+    return [_as_disrpt(tree, suffix) for tree in _trees()[::2] for suffix in (".conllu", ".tok")]
+
+
+def _as_disrpt(tree: RstTree, suffix: str) -> dict[str, str]:
+    tokens, ranges = ["# newdoc_id = d"], []
+    number = 0
+    for edu in tree.edus:
+        words = str(edu).split()
+        ranges.append(f"{number + 1}-{number + len(words)}")
+        for place, word in enumerate(words):
+            number += 1
+            mark = "Seg=O" if place else "Seg=B-seg"
+            tokens.append("\t".join([str(number), word, *"_______", mark]))
+        if str(edu).endswith(".") and suffix == ".conllu":
+            tokens += [f"{number + 1}-{number + 2}\tit's" + "\t_" * 8, ""]
+    rows = ["doc\tunit1_toks\tunit2_toks\ts1_toks\ts2_toks\tdir\trel_type\torig_label\tlabel"]
+    for dependent, (head, relation) in enumerate(_heads(tree)):
+        if head is not None:
+            left, right = sorted((dependent, head))
+            direction = "1<2" if left == head else "1>2"
+            units = [ranges[left], ranges[right]]
+            rows.append("\t".join(["d", *units, *units, direction, "none", relation, relation]))
+    return {suffix: "\n".join([*tokens, "", ""]), ".rels": "\n".join([*rows, ""])}
+
+
+def _heads(tree: RstTree) -> list[tuple[int | None, str]]:
+    """The EDU that each EDU depends on, by way of the nuclei."""
+    heads: list[tuple[int | None, str]] = [(None, "")] * len(tree)
+    for start, split, end, label in tree.splits:
+        relation, _, nuclearity = label.rpartition("-")
+        left, right = (
+            tree.head(tree.covering(*child)).start for child in ((start, split), (split, end))
+        )
+        if nuclearity == "SN":
+            heads[left] = right, relation.lower()
+        else:
+            heads[right] = left, relation.lower()
+    return heads
+
+
+def _mutate_files(files: dict[str, str], rng: Random) -> dict[str, bytes]:
+    damaged = {suffix: text.encode("utf8") for suffix, text in files.items()}
+    for suffix in rng.sample(sorted(files), rng.randint(1, len(files))):
+        damaged[suffix] = mutate_text(files[suffix], rng)
+    return damaged
+
+
+def _read_treebank(content: bytes, folder: Path, *, suffix: str) -> None:
+    _read_treebank_files({suffix: content}, folder)
+
+
+def _read_treebank_files(files: dict[str, bytes], folder: Path) -> None:
+    for old in folder.glob("case.*"):
+        old.unlink()
+    for suffix, content in files.items():
+        (folder / f"case{suffix}").write_bytes(content)
+    raw_text = sum(map(len, files.values())) % 2 == 0
+    main = next(suffix for suffix in (".rs3", ".dis", ".rels") if suffix in files)
+    problem = None
+    for document in read_file(folder / f"case{main}", largest_tree=raw_text):
+        if isinstance(document, RstError):
+            problem = document
+        else:
+            doc = convert_document(document, lang="en", labels="original", raw_text=raw_text)
+            doc.to_bytes()
+            get_tree(doc)
+            convert_document(document, lang="en")
+    if problem is not None:
+        raise problem
+
+
+# Trees
+
+
+def _read_tree_json(value: Any, folder: Path) -> None:
+    tree = RstTree.from_dict(value)
+    json.dumps(tree.to_dict())
+    tree.to_rs3()
+    tree.to_dis()
+
+
+def _user_data() -> list[tuple[int, Any]]:
+    return [(number, doc.user_data[TREE_KEY]) for number, doc in enumerate(_docs())]
+
+
+def _mutate_user_data(seed: tuple[int, Any], rng: Random) -> tuple[int, Any]:
+    number, stored = seed
+    return number, mutate_json(stored, rng)
+
+
+def _read_user_data(case: tuple[int, Any], folder: Path) -> None:
+    number, stored = case
+    doc = _docs()[number].copy()
+    doc.user_data[TREE_KEY] = stored
+    tree = get_tree(doc)
+    get_node(doc[:1])
+    if tree is not None:
+        json.dumps(get_json(doc))
+        tree.to_rs3()
+
+
+# Tables
+
+
+def _write(content: bytes, folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def _read_splits(content: bytes, folder: Path) -> None:
+    table = SplitTable.from_file(_write(content, folder, "splits.tsv"))
+    table.split_of("library_hours", "sample.en", "en/library_hours.rs3")
+
+
+def _read_treebank_list(content: bytes, folder: Path) -> None:
+    _read_list(_write(content, folder, "treebanks.tsv"))
+
+
+def _read_relations(content: bytes, folder: Path) -> None:
+    usual = relations.RELATIONS_FILE
+    relations.RELATIONS_FILE = _write(content, folder, "relations.tsv")
+    relations.relation_table.cache_clear()
+    try:
+        relations.relation_class("elaboration-additional", "en.rstdt")
+    finally:
+        relations.RELATIONS_FILE = usual
+        relations.relation_table.cache_clear()
+
+
+def _translation_table() -> list[str]:
+    rows = ["source\ttarget\ttext\ttranslation"]
+    for number, tree in enumerate(_trees()):
+        rows += [f"eu\ten\t{edu}\tText {number}" for edu in map(str, tree.edus)]
+    return ["\n".join([*rows, ""])]
+
+
+def _read_translations(content: bytes, folder: Path) -> None:
+    table = TableTranslator(_write(content, folder, "table.tsv"), missing="keep")
+    table.translate(["Bai."], "eu", "en")
+
+
+def _files(*names: str) -> Callable[[], Sequence[str]]:
+    return lambda: [(ROOT / name).read_text(encoding="utf8") for name in names]
+
+
+# Texts
+
+
+def _jsonl_texts() -> list[str]:
+    lines = [{"name": f"d{n}", "text": doc.text[:80]} for n, doc in enumerate(_docs())]
+    return [as_json_lines(lines), as_json_lines([{"id": 3, "text": "Bai.", "more": [1]}])]
+
+
+def _read_jsonl(content: bytes, folder: Path) -> None:
+    path = _write(content, folder, "texts.jsonl")
+    problems = [
+        text for _, text in read_texts(find_texts([str(path)])) if not isinstance(text, str)
+    ]
+    for problem in sorted(problems, key=lambda problem: isinstance(problem, RstError)):
+        raise problem
+
+
+def _read_layout(content: bytes, folder: Path, *, name: str) -> None:
+    from spacy_rst.layout import check_blocks, read_document
+
+    layout = read_document(name, content.decode("utf8", errors="replace"))
+    check_blocks(layout.text, layout.blocks)
+
+
+# Files of our own
+
+
+def _docbin() -> list[bytes]:
+    return [new_docbin(_docs()[:1]).to_bytes(), new_docbin(_docs()[4:6]).to_bytes()]
+
+
+def _mutate_docbin(content: bytes, rng: Random) -> bytes:
+    """Damage the file, or what is packed in it."""
+    if rng.random() < 0.3:
+        return mutate_bytes(content, rng)
+    return zlib.compress(mutate_bytes(zlib.decompress(content), rng))
+
+
+def _read_docbin(content: bytes, folder: Path) -> None:
+    for doc in read_docbin(_write(content, folder, "docs.spacy")):
+        get_tree(doc)
+
+
+def _read_grid(content: bytes, folder: Path) -> None:
+    grid = read_grid(_write(content, folder, "grid.yml"))
+    for cell in grid.cells():
+        place = ResultFolder(folder).result(cell)
+        assert place.resolve().parent == (folder / "cells").resolve()
+
+
+def _results() -> list[Any]:
+    counts = [4, 4, 3, 1, 1, 1]
+    document = {"name": "a", "treebank": "en.gum", "source": "a.rs3", "lang": "en"}
+    document |= {"rst": counts, "original": counts, "edus": [3, 3, 3, 3]}
+    return [
+        {
+            "fingerprint": "0" * 64,
+            "checkpoint": {"score": 0.5, "step": 10, "epoch": 1},
+            "times": {"started": "2026-01-01", "train_seconds": 1.0, "score_seconds": 2},
+            "curve": [{"step": 0, "score": 0.1}, {"step": 10, "score": 0.5}],
+            "documents": {part: {"gold": [document]} for part in ("dev", "test")},
+        }
+    ]
+
+
+def _mutate_result(result: Any, rng: Random) -> bytes:
+    if rng.random() < 0.3:
+        return mutate_text(json.dumps(result), rng)
+    return json.dumps(mutate_json(result, rng)).encode("utf8")
+
+
+def _read_result(content: bytes, folder: Path) -> None:
+    cell = Cell("en", "encoder", 0, ("en",))
+    (folder / "cells").mkdir(exist_ok=True)
+    ResultFolder(folder).result(cell).write_bytes(content)
+    ResultFolder(folder).read(cell)
+
+
+def _lists() -> list[str]:
+    header = "\t".join((*LIST_COLUMNS, "splits", "options"))
+    rows = ["sample.en\ten\tsample/en\tsample/splits.tsv\t", "ru.rrt\tru\trrt\t\tlargest_tree"]
+    return ["\n".join([header, *rows, ""]), *_files("assets/treebanks.tsv")()]
+
+
+TEXT_KINDS = {
+    "rs3": (_rs3_texts, partial(_read_treebank, suffix=".rs3")),
+    "dis": (_dis_texts, partial(_read_treebank, suffix=".dis")),
+    "splits": (_files("assets/sample/splits.tsv"), _read_splits),
+    "treebank-list": (_lists, _read_treebank_list),
+    "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
+    "translations": (_translation_table, _read_translations),
+    "jsonl": (_jsonl_texts, _read_jsonl),
+    "grid": (lambda: [GRID], _read_grid),
+}
+LAYOUT_KINDS = {"markdown": ([MARKDOWN], "x.md"), "html": ([HTML], "x.html")}
+if find_spec("spacy_rst.layout") is not None:
+    for _name, (_texts, _file) in LAYOUT_KINDS.items():
+        TEXT_KINDS[_name] = (partial(list, _texts), partial(_read_layout, name=_file))
+
+KINDS = {name: Kind(name, seeds, mutate_text, read) for name, (seeds, read) in TEXT_KINDS.items()}
+for _kind in (
+    Kind("disrpt", _disrpt_files, _mutate_files, _read_treebank_files),
+    Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
+    Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
+    Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
+    Kind("result", _results, _mutate_result, _read_result),
+):
+    KINDS[_kind.name] = _kind

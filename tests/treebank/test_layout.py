@@ -1,0 +1,247 @@
+"""Layout of treebanks, from files of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from spacy_rst.doc_layout import get_layout
+from spacy_rst.errors import RstError
+from spacy_rst.layout import Block
+from spacy_rst.treebank.convert import ConversionReport, convert_document
+from spacy_rst.treebank.corpus import make_example
+from spacy_rst.treebank.document import NUCLEUS, NaryChild, NaryNode, TreebankDocument
+from spacy_rst.treebank.layout import (
+    find_layouts,
+    read_gcdt_layout,
+    read_gum_layout,
+    read_layout,
+    with_layout,
+)
+
+from ..layout.blocks import describe
+
+
+def sentence(words: str, block: str = "") -> str:
+    """A sentence in CoNLL-U; a word that ends in _ has no space after it, and a + joins the tokens
+    of one word."""
+    lines = ["# newpar", f"# newpar_block = {block}"] if block else []
+    number = 1
+    for word in words.split():
+        misc = "SpaceAfter=No" if word.endswith("_") else "_"
+        tokens = word.removesuffix("_").split("+")
+        if len(tokens) > 1:
+            ids = f"{number}-{number + len(tokens) - 1}"
+            lines.append("\t".join([ids, "".join(tokens), *"_______", misc]))
+            misc = "_"
+        for token in tokens:
+            lines.append("\t".join([str(number), token, *"_______", misc]))
+            number += 1
+    return "\n".join(lines)
+
+
+def gum(*sentences: str) -> list[tuple[str, str]]:
+    layout = read_gum_layout("\n\n".join(sentences) + "\n")
+    return describe(layout.text, layout.blocks)
+
+
+def make_document(*edus: str) -> TreebankDocument:
+    leaves = [NaryChild(NUCLEUS, "joint", NaryNode(i, i + 1)) for i in range(len(edus))]
+    root = NaryNode(0, len(edus), tuple(leaves)) if len(edus) > 1 else leaves[0].node
+    return TreebankDocument(list(edus), root, name="name", source="name.rs3")
+
+
+def test_gum_blocks():
+    assert gum(
+        sentence("A title", "head (1 s)"),
+        sentence("One_ .", "p (2 s)"),
+        sentence("Do+n't go_ !_ I wo+n't_ ."),
+        sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
+        sentence("More", "p (1 s)"),
+        sentence("Below", "list (1 s) | item (1 s)"),
+        sentence("A picture", 'figure rend:::"a | (1 s)" (1 s) | caption (1 s)'),
+        sentence("Steps", "head (1 s)"),
+    ) == [
+        ("heading 1", "A title"),
+        ("paragraph", "One. Don't go!I won't."),
+        ("item 1", "First"),
+        ("item 1 +", "More"),
+        ("item 2", "Below"),
+        ("caption", "A picture"),
+        ("heading 2", "Steps"),
+    ]
+
+
+def test_gum_speakers():
+    assert gum(
+        sentence("Hi_ !", 'sp who:::"#Ann" whom:::"#Tom" (3 s) | p (2 s)'),
+        sentence("Come in_ ."),
+        sentence("Sit down_ .", "p (1 s)"),
+        sentence("Apples", 'sp who:::"#Tom" (1 s) | list (1 s) | item (1 s)'),
+        sentence("They left_ .", "p (1 s)"),
+    ) == [
+        ("turn Ann", "Hi! Come in."),
+        ("turn Ann +", "Sit down."),
+        ("item 1 Tom", "Apples"),
+        ("paragraph", "They left."),
+    ]
+
+
+def test_speech_inside_of_a_paragraph_is_part_of_it():
+    assert gum(
+        sentence("He came_ .", "p (3 s)"),
+        sentence("Hello_ !", 'sp who:::"#He" (1 s)'),
+        sentence("Then he left_ ."),
+        sentence("As they say_ :", "quote (1 s)"),
+    ) == [
+        ("paragraph", "He came. Hello! Then he left."),
+        ("quotation 1", "As they say:"),
+    ]
+
+
+def test_what_follows_a_block_inside_of_another_is_a_block():
+    assert gum(
+        sentence("Text", "p (3 s)"),
+        sentence("A picture", "figure (1 s) | caption (1 s)"),
+        sentence("More text"),
+    ) == [("paragraph", "Text"), ("caption", "A picture"), ("paragraph", "More text")]
+
+
+GCDT = """<text id="x" sourceURL="http://example.org/?a=1&b=2">
+题目
+
+第一句 &amp; 。
+第二句。
+
+<section>
+1. 引言
+
+段落 one.
+Two.
+
+<subsection>
+小节
+
+<list>
+苹果
+梨
+</list>
+
+尾段。
+</subsection>
+</section>
+
+<speaker who="#WN">
+问？
+
+又问？
+</speaker>
+<longquote>
+引文。
+</longquote>
+</text>"""
+
+
+def test_gcdt_blocks():
+    layout = read_gcdt_layout(GCDT)
+    assert describe(layout.text, layout.blocks) == [
+        ("heading 1", "题目"),
+        ("paragraph", "第一句 & 。第二句。"),
+        ("heading 2", "1. 引言"),
+        ("paragraph", "段落 one. Two."),
+        ("heading 3", "小节"),
+        ("item 1", "苹果"),
+        ("item 1", "梨"),
+        ("paragraph", "尾段。"),
+        ("turn WN", "问？"),
+        ("turn WN +", "又问？"),
+        ("quotation 1", "引文。"),
+    ]
+
+
+def test_files_are_found_by_name(tmp_path):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "a.conllu").write_text(sentence("A title", "head (1 s)"), encoding="utf8")
+    (tmp_path / "dev" / "b.xml").write_text(GCDT, encoding="utf8")
+    (tmp_path / "c.conllu").write_bytes(b"\xff")
+    found = find_layouts(tmp_path)
+    assert sorted(found) == ["a", "b", "c"]
+    assert read_layout(found["a"]).text == "A title"
+    assert read_layout(found["b"]).text.startswith("题目")
+    with pytest.raises(RstError, match="R134"):
+        read_layout(found["c"])
+
+
+LAYOUT = read_gum_layout(
+    "\n\n".join(
+        [
+            sentence("A title", "head (1 s)"),
+            sentence("Do+n't go_ ,_ -LSB-_ 1_ -RSB- he said_ .", "p (1 s)"),
+            sentence("Bye_ .", 'sp who:::"#Ann" (1 s)'),
+        ]
+    )
+)
+EDUS = ["A title", "Do n't go ,", "-LSB- 1 -RSB- he said .", "Bye ."]
+
+
+def test_blocks_and_spaces_of_a_document():
+    document = with_layout(make_document(*EDUS), LAYOUT)
+    assert document.blocks == [
+        Block(0, 1, "heading", 1),
+        Block(1, 3, "paragraph"),
+        Block(3, 4, "turn", speaker="Ann"),
+    ]
+    assert document.edus == ["A title", "Don't go,", "[1] he said.", "Bye."]
+    assert document.crossing_edus == []
+
+
+@pytest.mark.parametrize("raw_text", [False, True])
+def test_docs_get_layout(raw_text):
+    report = ConversionReport()
+    doc = convert_document(
+        with_layout(make_document(*EDUS), LAYOUT), lang="en", raw_text=raw_text, report=report
+    )
+    assert doc.text == "A title\n\nDon't go,[1] he said.\n\nBye."
+    assert [edu.text for edu in doc.spans["edus"]] == [
+        *("A title", "Don't go,", "[1] he said.", "Bye."),
+    ]
+    assert get_layout(doc) == [
+        Block(0, 7, "heading", 1),
+        Block(9, 30, "paragraph"),
+        Block(32, 36, "turn", 0, "Ann"),
+    ]
+    assert (report.with_layout, report.blocks["turn"], report.crossing) == (1, 1, 0)
+    example = make_example(_nlp(), doc)
+    assert get_layout(example.predicted) == get_layout(doc)
+
+
+def _nlp():
+    from spacy_rst.languages import blank_pipeline
+
+    return blank_pipeline("en")
+
+
+def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
+    document = with_layout(make_document("A title Do n't go ,", *EDUS[2:]), LAYOUT)
+    assert document.blocks == [
+        Block(0, 1, "heading", 1),
+        Block(1, 2, "paragraph"),
+        Block(2, 3, "turn", speaker="Ann"),
+    ]
+    assert document.crossing_edus == [0]
+
+
+def test_another_text_is_refused():
+    with pytest.raises(RstError, match="R138"):
+        with_layout(make_document("A title", "Do go ,", *EDUS[2:]), LAYOUT)
+    with pytest.raises(RstError, match="R138"):
+        with_layout(make_document("B other", *EDUS[1:]), LAYOUT)
+
+
+def test_paragraphs_of_a_document_are_its_layout():
+    document = make_document("One.", "Two.", "Three.")
+    assert document.layout() == []
+    assert get_layout(convert_document(document, lang="en")) is None
+    document.paragraph_starts = [0, 2]
+    doc = convert_document(document, lang="en")
+    assert doc.text == "One. Two.\n\nThree."
+    assert get_layout(doc) == [Block(0, 9, "paragraph"), Block(11, 17, "paragraph")]
