@@ -304,6 +304,17 @@ class Errors(metaclass=_MessagesWithCodes):
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
     )
+    R310 = (
+        "'{name}' gets no token vectors: it listens to a 'tok2vec' or 'transformer' component, but "
+        "none has run before it. Add the one that it was trained with, such as "
+        'nlp.add_pipe("tok2vec", source=...), first. To have trees in a pipeline of your own, '
+        'nlp.add_pipe("rst") is all you need.'
+    )
+    R311 = (
+        "'{name}' was trained on token vectors of width {width}, but those of the Doc have "
+        "{found}: they come from another encoder. Add the 'tok2vec' that it was trained with, or "
+        'nlp.add_pipe("rst") in its place, which brings its own.'
+    )
     R320 = (
         "Chunks of {chunk} tokens with a margin of {margin} cannot be made. Choose a chunk of at "
         "least 1, and a margin of at least 0."

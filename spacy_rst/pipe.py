@@ -15,6 +15,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
+from .encoder.vectors import check_encoded
 from .shims import LazyNetShim
 from .windows import batch_by_size
 
@@ -83,11 +84,13 @@ class TolerantPipe(TrainablePipe):
         docs (Iterable[Doc]): The Docs.
         YIELDS (Any): The model's output for each Doc.
         RAISES (ValueError): If the model has no weights yet.
+        RAISES (RstError): If the Docs have not gone through the encoder that it listens to.
         """
         shim = self.model.shims[0]
         if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
         for batch in batch_by_size(docs, self.max_batch_tokens):
+            check_encoded(self.model, batch, self.name)
             yield from self.model.predict(batch)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from spacy.attrs import IDX, LENGTH
 from spacy.ml.models.tok2vec import get_tok2vec_width
+from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model, xp2torch
@@ -32,14 +33,39 @@ def initialize_encoder(model: Model, docs: Sequence[Doc] | None, component: str)
     RAISES (RstError): If the encoder listens to a component that is not there.
     """
     tok2vec = model.get_ref("tok2vec")
-    for node in tok2vec.walk():
-        if hasattr(node, "upstream_name") and node.has_dim("nO") is None:
-            raise RstError(Errors.R405.format(name=component))
+    if any(listener.has_dim("nO") is None for listener in _listeners(model)):
+        raise RstError(Errors.R405.format(name=component))
     tok2vec.initialize(X=docs)
     width = get_tok2vec_width(model)
     if width is None:  # some encoders do not tell
         width = tok2vec.predict([Doc(Vocab(), words=["word"])])[0].shape[1]
     return int(width)
+
+
+def check_encoded(model: Model, docs: Sequence[Doc], component: str) -> None:
+    """Refuse Docs without the token vectors that a component listens to. spaCy's listeners would
+    take zeros for them without a word.
+
+    model (Model): The component's model, with its encoder as the reference "tok2vec".
+    docs (Sequence[Doc]): The Docs.
+    component (str): The component's name, for the message.
+    RAISES (RstError): R310 or R311, if the vectors are missing or have another width.
+    """
+    for listener in _listeners(model):
+        for doc in filter(len, docs):
+            if not isinstance(listener, Tok2VecListener):
+                if doc._.trf_data is None:
+                    raise RstError(Errors.R310.format(name=component))
+                continue
+            if doc.tensor is None or not doc.tensor.size:
+                raise RstError(Errors.R310.format(name=component))
+            width, found = listener.get_dim("nO"), doc.tensor.shape[1]
+            if width != found:
+                raise RstError(Errors.R311.format(name=component, width=width, found=found))
+
+
+def _listeners(model: Model) -> list[Model]:
+    return [node for node in model.get_ref("tok2vec").walk() if hasattr(node, "upstream_name")]
 
 
 def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tensor:
