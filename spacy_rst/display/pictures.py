@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import json
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from ..errors import Errors, RstError
 from .svg import render_svg
@@ -14,11 +17,8 @@ if TYPE_CHECKING:
 
 DOTS_PER_INCH = 96  # of SVG's own pixels
 MAX_PIXELS = 100_000_000  # more take gigabytes of memory
-PAGE = b"""
-#set page(width: auto, height: auto, margin: 0pt)
-#set document(date: none)
-#image(bytes(sys.inputs.svg))
-"""
+PAGE = Path(__file__).parent / "page.typ"
+SVG = "http://www.w3.org/2000/svg"
 
 
 def render_png(tree: RstTree, *, scale: float = 2.0, **options: Any) -> bytes:
@@ -30,12 +30,11 @@ def render_png(tree: RstTree, *, scale: float = 2.0, **options: Any) -> bytes:
     RETURNS (bytes): The content of a PNG file.
     RAISES (RstError): If the library is not installed, or the picture would be too large.
     """
-    svg = render_svg(tree, **options)
-    size = re.search(r'width="(\d+)" height="(\d+)"', svg)
-    assert size is not None
-    n_pixels = int(size[1]) * int(size[2]) * scale**2 if isinstance(scale, int | float) else 0
-    if not 0 < n_pixels <= MAX_PIXELS or scale <= 0:
-        raise RstError(Errors.R547.format(scale=scale, width=size[1], height=size[2]))
+    svg = ElementTree.fromstring(render_svg(tree, **options))
+    width, height = int(svg.attrib["width"]), int(svg.attrib["height"])
+    is_number = isinstance(scale, int | float)
+    if not is_number or not scale > 0 or not width * height * scale**2 <= MAX_PIXELS:
+        raise RstError(Errors.R547.format(scale=scale, width=width, height=height))
     return _typeset(svg, "png", ppi=DOTS_PER_INCH * scale)
 
 
@@ -47,13 +46,38 @@ def render_pdf(tree: RstTree, **options: Any) -> bytes:
     RETURNS (bytes): The content of a PDF file.
     RAISES (RstError): If the library is not installed.
     """
-    return _typeset(render_svg(tree, **options), "pdf")
+    return _typeset(ElementTree.fromstring(render_svg(tree, **options)), "pdf")
 
 
-def _typeset(svg: str, file_format: str, **options: Any) -> bytes:
+def _typeset(svg: Element, file_format: str, **options: Any) -> bytes:
     try:
         typst = import_module("typst")
     except ImportError as error:
         raise RstError(Errors.R546) from error
-    content: bytes = typst.compile(PAGE, format=file_format, sys_inputs={"svg": svg}, **options)
+    texts = json.dumps(_take_texts(svg, {}))
+    picture = ElementTree.tostring(svg, encoding="unicode")
+    inputs = {"picture": picture, "texts": texts}
+    content: bytes = typst.compile(PAGE, format=file_format, sys_inputs=inputs, **options)
     return content
+
+
+def _take_texts(element: Element, inherited: dict[str, str]) -> list[list[Any]]:
+    """Take the texts out of a picture; return them with their places and looks."""
+    looks = {**inherited, **element.attrib}
+    if element.tag.endswith("}tspan") or (element.tag.endswith("}text") and element.text):
+        return [
+            [
+                float(looks["x"]),
+                float(looks["y"]),
+                float(looks["font-size"]),
+                looks.get("text-anchor", "start"),
+                looks["fill"],
+                looks.get("font-weight", "regular"),
+                "rtl" if looks.get("text-anchor") == "end" else "ltr",
+                element.text or "",
+            ]
+        ]
+    texts = [text for child in element for text in _take_texts(child, looks)]
+    for child in element.findall(f"{{{SVG}}}text"):
+        element.remove(child)
+    return texts

@@ -54,6 +54,17 @@ def test_texts_are_drawn_inside_their_boxes(edus):
     assert empty[diagram.boxes[0].top + 15 :].min() > 0.5
 
 
+def test_signs_of_one_letter_are_set_together():
+    """Vowels that stand before or above their consonant take no room of their own."""
+    consonants, syllables = (
+        pixels(render_png(single(text), scale=1))[40:, 20:] for text in ("कककककक", "किकोकैकीकुकि")
+    )
+    ends = [
+        np.flatnonzero(picture.min(axis=(0, 2)) < 0.5).max() for picture in (consonants, syllables)
+    ]
+    assert ends[1] < 2 * ends[0]
+
+
 def test_options_of_the_svg_hold():
     assert render_png(mixed_tree(), edu_width=90) != render_png(mixed_tree())
     with pytest.raises(RstError, match="R531"):
