@@ -35,6 +35,9 @@ BLANKED_KEY = "rst_blanked"
 UNLINKED_KEY = "rst_unlinked"
 # The relations that its treebank declares: name and type ("rst" or "multinuc").
 DECLARED_KEY = "rst_declared"
+# Nodes whose nuclei belonged to the group of their parent before the tree was made binary: the EDUs
+# start and end.
+JOINED_KEY = "rst_joined"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
 TRANSLATED_FROM_KEY = "rst_translated_from"
 # DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a

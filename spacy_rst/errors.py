@@ -424,11 +424,15 @@ class Errors(metaclass=_MessagesWithCodes):
     R520 = "There is no document in the inputs, so nothing was parsed. Are the files empty?"
     R521 = "--resume needs a folder or a file of JSONL to go on with. Name it with --output."
     R522 = (
-        "Trees in {output} would lie among the texts of {input}, and could overwrite them or be "
-        "read as texts. Choose another place for --output."
+        "Trees in {output} could overwrite {input} or be read as texts later. Choose another place "
+        "for them."
     )
     R523 = "{path} cannot be written ({error})."
     R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
+    R526 = (
+        "{path} is no file of trees by its name: these end with {endings}. Trees of texts are made "
+        "with 'python -m spacy rst parse'."
+    )
     R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
 
     # Translation
@@ -562,3 +566,9 @@ class Errors(metaclass=_MessagesWithCodes):
         "'edu_segmenter' to it, or set 'edus: gold' in the grid."
     )
     R736 = "No cell of the grid is named '{pattern}'. There are: {names}."
+    R740 = (
+        "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
+        "two trees of the same document."
+    )
+    R741 = "The document '{name}' of {path} has been read before. Give each a name of its own."
+    R742 = "{first} and {second} have no document in common: names must be the same."

@@ -35,6 +35,8 @@ class TextSpan(Protocol):
     @property
     def end(self) -> int: ...
     @property
+    def start_char(self) -> int: ...
+    @property
     def text(self) -> str: ...
 
 
@@ -562,7 +564,7 @@ class RstTree:
 
     def to_rs3(self) -> str:
         """RETURNS (str): The tree as an rs3 file, as rstWeb and RSTTool read it."""
-        from .treebank.rs3 import write_rs3
+        from .treebank.rs3_writer import write_rs3
 
         return write_rs3(self)
 

@@ -72,6 +72,22 @@ def replace_file(new: Path, path: Path) -> None:
     os.replace(new, place)
 
 
+def find_below(folder: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[OSError]]:
+    """Search a folder and all folders below it for files.
+
+    folder (Path): The folder.
+    endings (tuple[str, ...]): How their names end, in lower case.
+    RETURNS (tuple[list[Path], list[OSError]]): The files, sorted, and what cannot be searched. A
+        link that leads nowhere counts as a file, so that reading it says so.
+    """
+    unreadable: list[OSError] = []
+    found = []
+    for place, _, names in os.walk(folder, onerror=unreadable.append):
+        paths = (Path(place, name) for name in names if name.lower().endswith(endings))
+        found += [path for path in paths if path.is_file() or not path.exists()]
+    return sorted(found), unreadable
+
+
 def replace_folder(new: Path, path: Path) -> None:
     """Move a folder to its place. The old one is there until the new one is, or can be restored.
 

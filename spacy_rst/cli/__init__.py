@@ -34,6 +34,7 @@ def end_like_ctrl_c() -> None:
 
 
 from . import (  # noqa: E402, F401  (registering the commands)
+    agree,
     analyze,
     bundle,
     convert,

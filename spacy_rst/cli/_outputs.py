@@ -20,7 +20,7 @@ from ..display.html import render_html
 from ..errors import Errors, RstError
 from ..tree import RstTree
 from ..util import atomic_path, is_special, replace_file, write_atomically
-from ._formats import TreeFormat, format_tree
+from ._formats import TreeFormat, format_heading, format_tree
 from ._texts import ENDINGS as TEXT_ENDINGS
 from ._texts import Origin
 from ._util import FileNames, safe_name
@@ -35,19 +35,27 @@ class Output(ABC):
 
     place (Path | None): The folder or file, None for standard output.
     file_format (TreeFormat): What is written there.
-    kept (Path | None): What stays when the run is stopped, for another run to go on with.
+    takes_many (bool): Whether there is room for more than one tree.
+    kept (Path | None): What stays when the run is stopped.
+    can_resume (bool): Whether another run can go on with it.
     """
 
+    takes_many = True
     kept: Path | None = None
+    can_resume = False
 
     def __init__(self, place: Path | None, file_format: TreeFormat) -> None:
         self.place = place
         self.file_format = file_format
 
-    @property
-    def holds_one(self) -> bool:
-        """RETURNS (bool): Whether there is room for one tree only."""
-        return False
+    def check_room(self, n_trees: int) -> None:
+        """Refuse one tree too many, before it is made.
+
+        n_trees (int): How many were written.
+        RAISES (RstError): If there is no room for another one.
+        """
+        if n_trees and not self.takes_many:
+            raise RstError(Errors.R519.format(path=self.place, format=self.file_format))
 
     @abstractmethod
     def open(self) -> AbstractContextManager[None]:
@@ -87,7 +95,7 @@ class Output(ABC):
             if path.is_dir():
                 clash = self.ending.lower() in TEXT_ENDINGS and place.is_relative_to(path)
             else:
-                clash = self._would_overwrite(path)
+                clash = self.would_overwrite(path)
             if clash and given != "-":
                 raise RstError(Errors.R522.format(output=self.place, input=given))
 
@@ -96,7 +104,12 @@ class Output(ABC):
         """RETURNS (str): How the names of the files end."""
         return self.place.suffix if self.place else ""
 
-    def _would_overwrite(self, path: Path) -> bool:
+    def would_overwrite(self, path: Path) -> bool:
+        """Tell whether a file is in danger.
+
+        path (Path): The file, resolved.
+        RETURNS (bool): Whether a tree may be written in its place.
+        """
         return self.place is not None and self.place.resolve() == path
 
 
@@ -123,7 +136,7 @@ def choose_output(
         ends_like_folder = str(path).endswith(("/", "\\")) or not place.suffix
         if place.is_dir() or (ends_like_folder and not place.is_file()):
             return FolderOutput(place, file_format, resume=resume)
-        if file_format is TreeFormat.jsonl:
+        if file_format is TreeFormat.jsonl or (file_format.is_table and not resume):
             return LinesOutput(place, file_format, resume=bool(resume))
     if resume:
         raise RstError(Errors.R521)
@@ -142,29 +155,25 @@ class StreamOutput(Output):
 
     def __init__(self, place: Path | None, file_format: TreeFormat, *, color: bool) -> None:
         super().__init__(place, file_format)
+        is_drawing = file_format is TreeFormat.text
+        self.takes_many = is_drawing or place is None or is_special(place)
         self._color = color
-
-    @property
-    def holds_one(self) -> bool:
-        """See `Output.holds_one`."""
-        is_drawing = self.file_format is TreeFormat.text
-        return not (is_drawing or self.place is None or is_special(self.place))
 
     @contextmanager
     def open(self) -> Iterator[None]:
         """See `Output.open`."""
         with ExitStack() as self._stack:
             self._write: Callable[[str], object] = self._open_and_write
-            if self.place is None:
-                self._write = _print
             yield
 
     def _open_and_write(self, content: str) -> None:
         """Open the file with the first tree, so that none replaces an old file by nothing."""
-        temporary = self._stack.enter_context(atomic_path(self.place or ""))
-        stream = self._stack.enter_context(temporary.open("w", encoding="utf8"))
-        self._write = stream.write
-        stream.write(content)
+        if self.place is None:
+            self._write = _print
+        else:
+            temporary = self._stack.enter_context(atomic_path(self.place))
+            self._write = self._stack.enter_context(temporary.open("w", encoding="utf8")).write
+        self._write(format_heading(self.file_format) + content)
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
         """See `Output.write`."""
@@ -212,6 +221,7 @@ class LinesOutput(Output):
         self._resume = resume
         self._target = Path(os.path.realpath(place))
         self.kept = self._part = self._target.with_name(self._target.name + PART)
+        self.can_resume = file_format is TreeFormat.jsonl
         self._done: Counter[str] = Counter()
 
     @contextmanager
@@ -255,8 +265,11 @@ class LinesOutput(Output):
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
         """See `Output.write`."""
-        self._stream.write(self._format(origin, tree) or "")
-        self._stream.flush()
+        content = self._format(origin, tree)
+        if content is not None:
+            heading = "" if self._stream.tell() else format_heading(self.file_format)
+            self._stream.write(heading + content)
+            self._stream.flush()
 
 
 class FolderOutput(Output):
@@ -270,6 +283,7 @@ class FolderOutput(Output):
     def __init__(self, folder: Path, file_format: TreeFormat, *, resume: bool | None) -> None:
         super().__init__(folder, file_format)
         self.kept = self.folder = folder
+        self.can_resume = True
         self._resume = resume
         self._list_path = folder / f".parsed-{file_format.value}.list"
         self._files: dict[DocumentKey, str] = {}
@@ -305,7 +319,8 @@ class FolderOutput(Output):
         """RETURNS (str): How the names of the files end."""
         return self.file_format.ending
 
-    def _would_overwrite(self, path: Path) -> bool:
+    def would_overwrite(self, path: Path) -> bool:
+        """See `Output.would_overwrite`."""
         return path.parent == self.folder.resolve() and path.suffix == self.ending
 
     def has(self, origin: Origin) -> bool:
@@ -321,7 +336,7 @@ class FolderOutput(Output):
         key = self._key(origin)
         file = self._files.get(key) or self._names.claim(origin.name) + self.ending
         try:
-            write_atomically(self.folder / file, content)
+            write_atomically(self.folder / file, format_heading(self.file_format) + content)
         except OSError as error:
             raise RstError(Errors.R523.format(path=self.folder / file, error=error)) from error
         if self._resume is not None:

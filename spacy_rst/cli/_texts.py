@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple, NoReturn
 import typer
 
 from ..errors import Errors, RstError
+from ..util import find_below
 
 ENDINGS = (".txt", ".jsonl")
 STDIN = "stdin"
@@ -74,8 +75,11 @@ def find_texts(inputs: Iterable[str]) -> tuple[list[TextFile], list[Problem]]:
         if given == "-":
             found.append(TextFile(STDIN, None))
         elif path.is_dir():
-            texts, unreadable = _texts_below(path)
-            found += texts
+            texts, unreadable = find_below(path, ENDINGS)
+            found += [
+                TextFile(_clean_name(text.relative_to(path).with_suffix("").as_posix()), text)
+                for text in texts
+            ]
             problems += [(str(error.filename), error) for error in unreadable]
             if not texts and not unreadable:
                 message = Errors.R512.format(path=path, endings=" or ".join(ENDINGS))
@@ -88,20 +92,6 @@ def find_texts(inputs: Iterable[str]) -> tuple[list[TextFile], list[Problem]]:
             else:
                 found.append(TextFile(_clean_name(path.stem), path))
     return found, problems
-
-
-def _texts_below(folder: Path) -> tuple[list[TextFile], list[OSError]]:
-    unreadable: list[OSError] = []
-    paths: list[Path] = []
-    for place, _, names in os.walk(folder, onerror=unreadable.append):
-        paths += [Path(place, name) for name in names if name.lower().endswith(ENDINGS)]
-    texts = []
-    for path in sorted(paths):
-        # A link that leads nowhere is kept, so that reading it says so.
-        if path.is_file() or not path.exists():
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            texts.append(TextFile(_clean_name(name), path))
-    return texts, unreadable
 
 
 def _clean_name(name: str) -> str:

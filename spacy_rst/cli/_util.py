@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import typer
@@ -16,6 +17,7 @@ from typer.core import TyperCommand
 from ..display.characters import clean_text
 from ..errors import Errors, RstError
 from ..pipelines import load, pipeline_names
+from ..tree import RstTree
 
 Item = TypeVar("Item")
 # File systems allow 255 bytes; the number of a repeated name and the ending need some of them.
@@ -59,6 +61,58 @@ def complain(place: str, problem: BaseException | str) -> None:
     """
     message = f"{place}: {str(problem) or type(problem).__name__}"
     tqdm.write(clean_text(message, "\ufffd"), file=sys.stderr)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the inputs.
+
+    written (int): Trees written.
+    empty (int): Documents without text, which have no tree.
+    skipped (int): Documents that had been parsed before.
+    failed (int): Inputs that could not be read or parsed.
+    """
+
+    written: int = 0
+    empty: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+    def fail(self, place: str, error: Exception) -> None:
+        """Report and count an input that failed.
+
+        place (str): The file, and the line where it has several documents.
+        error (Exception): The reason.
+        """
+        complain(place, error)
+        self.failed += 1
+
+    def count(self, tree: RstTree | None) -> None:
+        """Count an input that did not fail.
+
+        tree (RstTree | None): Its tree.
+        """
+        if tree is None:
+            self.empty += 1
+        else:
+            self.written += 1
+
+    @property
+    def succeeded(self) -> int:
+        """RETURNS (int): Inputs that did not fail."""
+        return self.written + self.empty + self.skipped
+
+    @property
+    def exit_code(self) -> int:
+        """RETURNS (int): 0 if nothing failed, 1 if everything did, else 2."""
+        if not self.failed:
+            return 0
+        return 2 if self.succeeded else 1
+
+    def __str__(self) -> str:
+        counts = {"without text": self.empty, "skipped": self.skipped, "failed": self.failed}
+        others = [f"{count} {what}" for what, count in counts.items() if count]
+        return ", ".join([f"Trees: {self.written}", *others])
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:

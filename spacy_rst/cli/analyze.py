@@ -56,11 +56,10 @@ def analyze_cli(
     """Draw where a parser errs: which relations and nuclearities it confuses, and its F1 by the
     length and by the depth of spans. Each chart is written as PNG and SVG, its numbers as TSV.
 
-    **Examples**
-
-    `python -m spacy rst analyze corpus/dev --model training/model-best --output analysis`
-
-    `python -m spacy rst analyze gold.spacy parsed.spacy --output analysis --n-relations 10`
+    \b
+    Examples:
+      python -m spacy rst analyze corpus/dev --model training/model-best --output analysis
+      python -m spacy rst analyze gold.spacy parsed.spacy --output analysis --n-relations 10
     """
     with clean_errors():
         from ..lab.analysis import tree_pair

@@ -82,11 +82,10 @@ def convert_cli(
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 
-    **Examples**
-
-    `python -m spacy rst convert gum/rst/rstweb gum.spacy --treebank en.gum`
-
-    `python -m spacy rst convert pcc/ dev.spacy --lang de --splits splits.tsv --split dev`
+    \b
+    Examples:
+      python -m spacy rst convert gum/rst/rstweb gum.spacy --treebank en.gum
+      python -m spacy rst convert pcc/ dev.spacy --lang de --splits splits.tsv --split dev
     """
     with clean_errors():
         files = find_files(input_path, file_format)

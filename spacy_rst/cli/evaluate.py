@@ -57,11 +57,10 @@ def evaluate_cli(
 
     Micro scores pool the spans of all documents, macro scores are means over the documents.
 
-    **Examples**
-
-    `python -m spacy rst evaluate training/model-best corpus/test.spacy --output metrics.json`
-
-    `python -m spacy rst evaluate training/model-best corpus/dev --edus both --baselines`
+    \b
+    Examples:
+      python -m spacy rst evaluate training/model-best corpus/test.spacy --output metrics.json
+      python -m spacy rst evaluate training/model-best corpus/dev --edus both --baselines
     """
     with clean_errors():
         import_code(code)

@@ -52,11 +52,10 @@ def experiments_cli(
     What is done is skipped: run it again after a crash, or from several shells at once. The exit
     code is 1 if a cell failed; the others are run all the same.
 
-    **Examples**
-
-    `python -m spacy rst experiments configs/experiments_sample.yml experiments --dry-run`
-
-    `python -m spacy rst experiments configs/experiments_cpu.yml experiments --n-process 2`
+    \b
+    Examples:
+      python -m spacy rst experiments configs/experiments_sample.yml experiments --dry-run
+      python -m spacy rst experiments configs/experiments_cpu.yml experiments --n-process 2
     """
     with clean_errors():
         import_code(code)

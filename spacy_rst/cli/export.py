@@ -2,58 +2,57 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
+from tqdm import tqdm
 
+from ..errors import Errors, RstError
 from . import rst_app
-from ._formats import TreeFormat
+from ._formats import TreeFormat, choose_format
 from ._outputs import choose_output
 from ._texts import Origin
-from ._trees import read_trees
-from ._util import clean_errors, progress
+from ._trees import TREES_HELP, LargestTreeOption, read_trees
+from ._util import ParseCommand, Tally, clean_errors, progress
 
 
-@rst_app.command("export")
+@rst_app.command("export", cls=ParseCommand)
 def export_cli(
-    input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A treebank file or a DocBin")
-    ],
+    input_path: Annotated[Path, typer.Argument(metavar="INPUT", help=TREES_HELP)],
     output_path: Annotated[str, typer.Argument(metavar="OUTPUT", help="Folder or file to write")],
     file_format: Annotated[
-        TreeFormat, typer.Option("--format", "-f", help="What to write")
-    ] = TreeFormat.rs3,
+        TreeFormat | None,
+        typer.Option("--format", "-f", help="What to write. Default: as OUTPUT ends, or rs3"),
+    ] = None,
+    largest_tree: LargestTreeOption = False,
 ) -> None:
-    """Write trees in another format, each to a file of its own.
+    """Write trees in another format.
+
+    What cannot be read is reported; the rest is written all the same. Exit codes: 0 if all went
+    well, 2 if some trees could not be read, 1 if nothing could be done.
 
     \b
-    Example:
+    Examples:
       python -m spacy rst export parsed.spacy trees/ --format rs3
+      python -m spacy rst export article.rs3 article.dis
+      python -m spacy rst export treebank/ relations.tsv
     """
     with clean_errors("export"):
-        n_written, n_without = export_trees(input_path, output_path, file_format)
-        if n_without:
-            msg.warn(f"{n_without} documents have no tree and were left out.")
-        msg.good(f"Wrote {n_written} {file_format.value} files to {output_path}")
-
-
-def export_trees(input_path: Path, output_path: str, file_format: TreeFormat) -> tuple[int, int]:
-    """Write the trees of a file in another format.
-
-    input_path (Path): A treebank file or a DocBin.
-    output_path (str): The folder for the files, named after the documents, or a file.
-    file_format (TreeFormat): What to write.
-    RETURNS (Tuple[int, int]): How many were written, and how many had no tree.
-    """
-    n_written = n_without = 0
-    output = choose_output(output_path, file_format)
-    with output.open():
-        for name, path, tree in progress(read_trees(input_path), f"Writing {file_format.value}"):
-            if tree is None:
-                n_without += 1
-                continue
-            output.write(Origin(name, str(path), path), tree)
-            n_written += 1
-    return n_written, n_without
+        chosen = choose_format(file_format, output_path, default=TreeFormat.rs3)
+        output = choose_output(output_path, chosen)
+        tally = Tally()
+        with output.open():
+            trees = read_trees(input_path, largest_tree=largest_tree)
+            for item in progress(trees, f"Writing {chosen.value}"):
+                if isinstance(item, RstError):
+                    tally.fail("export", item)
+                    continue
+                if output.would_overwrite(item.path.resolve()):
+                    raise RstError(Errors.R522.format(output=output_path, input=item.path))
+                output.check_room(tally.written)
+                output.write(Origin(item.name, str(item.path), item.path), item.tree)
+                tally.count(item.tree)
+    tqdm.write(str(tally), file=sys.stderr)
+    raise typer.Exit(tally.exit_code)

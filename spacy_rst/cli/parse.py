@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
@@ -19,10 +18,10 @@ from ..errors import Errors, RstError
 from ..evaluation import makes_edus
 from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
-from ._formats import TreeFormat
+from ._formats import TreeFormat, choose_format
 from ._outputs import Output, choose_output
 from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_texts
-from ._util import ParseCommand, clean_errors, complain, load_trained, progress
+from ._util import ParseCommand, Tally, clean_errors, complain, load_trained, progress
 
 
 class EduUnits(StrEnum):
@@ -49,8 +48,9 @@ def parse_cli(
         ),
     ] = DEFAULT_PIPELINE,
     file_format: Annotated[
-        TreeFormat, typer.Option("--format", "-f", help="What to write")
-    ] = TreeFormat.text,
+        TreeFormat | None,
+        typer.Option("--format", "-f", help="What to write. Default: as OUTPUT ends, or text"),
+    ] = None,
     output_path: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Folder or file to write. Default: standard output"),
@@ -83,7 +83,8 @@ def parse_cli(
         if not inputs and sys.stdin.isatty():
             raise RstError(Errors.R510)
         check_encoding(encoding)
-        output = choose_output(output_path, file_format, resume=resume)
+        chosen = choose_format(file_format, output_path, default=TreeFormat.text)
+        output = choose_output(output_path, chosen, resume=resume)
         output.check_apart(inputs or [])
         files, problems = find_texts(inputs or ["-"])
         tally = Tally()
@@ -107,54 +108,11 @@ def parse_cli(
                 )
         except KeyboardInterrupt:
             if output.kept is not None:
-                complain(
-                    "parse", f"Stopped. Run it again with --resume to go on from {output.kept}"
-                )
+                advice = "; run it again with --resume to go on" if output.can_resume else ""
+                complain("parse", f"Stopped. What is finished is in {output.kept}{advice}")
             raise
     tqdm.write(str(tally), file=sys.stderr)
     raise typer.Exit(tally.exit_code)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the inputs.
-
-    written (int): Trees written.
-    empty (int): Documents without text, which have no tree.
-    skipped (int): Documents that had been parsed before.
-    failed (int): Inputs that could not be read or parsed.
-    """
-
-    written: int = 0
-    empty: int = 0
-    skipped: int = 0
-    failed: int = 0
-
-    def fail(self, place: str, error: Exception) -> None:
-        """Report and count an input that failed.
-
-        place (str): The file, and the line where it has several documents.
-        error (Exception): The reason.
-        """
-        complain(place, error)
-        self.failed += 1
-
-    @property
-    def succeeded(self) -> int:
-        """RETURNS (int): Inputs that did not fail."""
-        return self.written + self.empty + self.skipped
-
-    @property
-    def exit_code(self) -> int:
-        """RETURNS (int): 0 if nothing failed, 1 if everything did, else 2."""
-        if not self.failed:
-            return 0
-        return 2 if self.succeeded else 1
-
-    def __str__(self) -> str:
-        counts = {"without text": self.empty, "skipped": self.skipped, "failed": self.failed}
-        others = [f"{count} {what}" for what, count in counts.items() if count]
-        return ", ".join([f"Trees: {self.written}", *others])
 
 
 def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
@@ -254,8 +212,7 @@ def parse_texts(
             except (OSError, ValueError) as error:
                 tally.fail(origin.place, error)
                 continue
-            if n_begun and output.holds_one:
-                raise RstError(Errors.R519.format(path=output.place, format=output.file_format))
+            output.check_room(n_begun)
             n_begun += 1
             doc.user_data[NAME_KEY] = origin.name
             yield doc, origin
@@ -272,9 +229,7 @@ def parse_texts(
             continue
         if tree is None:
             complain(origin.place, "no text, so no tree")
-            tally.empty += 1
-        else:
-            tally.written += 1
+        tally.count(tree)
     tally.failed += n_begun - n_parsed  # those that the error handler reported
     if not tally.succeeded and not tally.failed:
         raise RstError(Errors.R520)

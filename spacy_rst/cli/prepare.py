@@ -61,16 +61,16 @@ def prepare_cli(
     skip_bad: SkipBadOption = False,
     raw_text: RawTextOption = False,
 ) -> None:
-    """Convert a list of treebanks into `FOLDER/SPLIT/TREEBANK.spacy`, so that a folder holds all
+    """Convert a list of treebanks into FOLDER/SPLIT/TREEBANK.spacy, so that a folder holds all
     treebanks of a split.
 
     The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
-    official splits), options (`largest_tree`) and layout (a folder with files that tell it); paths
+    official splits), options (largest_tree) and layout (a folder with files that tell it); paths
     start from the list's folder. Treebanks that are not there are named and passed over.
 
-    **Example**
-
-    `python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'`
+    \b
+    Example:
+      python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'
     """
     with clean_errors():
         table = None if relations is None else read_relations(relations)

@@ -33,9 +33,9 @@ def split_cli(
 
     A small treebank gives at most a fifth of its documents to each of dev and test.
 
-    **Example**
-
-    `python -m spacy rst split rhetalho/ splits.tsv --treebank pt.rhetalho`
+    \b
+    Example:
+      python -m spacy rst split rhetalho/ splits.tsv --treebank pt.rhetalho
     """
     with clean_errors():
         names = []

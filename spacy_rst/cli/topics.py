@@ -37,11 +37,11 @@ def topics_cli(
     """Find the topics of documents (LDA) and draw a map of the documents (t-SNE), coloured by
     treebank.
 
-    The documents should be in one language: translate the others first with `spacy rst translate`.
+    The documents should be in one language: translate the others first with 'spacy rst translate'.
 
-    **Example**
-
-    `python -m spacy rst topics corpus/train/en.gum.spacy translated/ --topics 5 --output topics`
+    \b
+    Example:
+      python -m spacy rst topics corpus/train/en.gum.spacy translated/ --topics 5 --output topics
     """
     with clean_errors():
         from ..lab.files import write_topics

@@ -80,12 +80,11 @@ def translate_cli(
     A document that cannot be translated is reported; the others are translated all the same. Exit
     codes: 0 if all went well, 2 if some documents failed, 1 if nothing could be done.
 
-    **Examples**
-
-    `python -m spacy rst translate corpus/dev/es.rststb.spacy dev-en/es.rststb.spacy -e apertium`
-
-    `python -m spacy rst translate corpus corpus-en -e transformers --model facebook/m2m100_418M
-    --cache translations.sqlite`
+    \b
+    Examples:
+      python -m spacy rst translate corpus/dev/es.rststb.spacy dev-en/es.rststb.spacy -e apertium
+      python -m spacy rst translate corpus corpus-en -e transformers \\
+        --model facebook/m2m100_418M --cache translations.sqlite
     """
     try:
         import_code(code)

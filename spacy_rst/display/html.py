@@ -18,8 +18,10 @@ from ..tree import edu_text
 from . import check_at_least
 from .characters import clean_text, is_right_to_left
 from .colors import relation_color
+from .marks import block_mark, find_blocks
 
 if TYPE_CHECKING:
+    from ..layout import Block
     from ..tree import RstTree
 
 FOLDER = Path(__file__).parent
@@ -120,6 +122,17 @@ def _describe_tree(tree: RstTree, name: str, numbers: dict[str, int]) -> dict[st
         "name": clean_text(name, REPLACEMENT),
         "rightToLeft": is_right_to_left(" ".join(edus)),
         "edus": edus,
+        "blocks": {
+            number: [block_mark(block), block.kind, _describe_block(block)]
+            for number, block in find_blocks(tree).items()
+        },
         "splits": splits,
         "scores": scores,
     }
+
+
+def _describe_block(block: Block) -> str:
+    kind = "further paragraph" if block.continues else block.kind
+    level = f", level {block.level}" if block.level else ""
+    speaker = f", {clean_text(block.speaker, REPLACEMENT)}" if block.speaker else ""
+    return kind + level + speaker

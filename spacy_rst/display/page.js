@@ -108,6 +108,10 @@
     constructor(tree, number) {
       this.tree = tree;
       this.nodes = readNodes(tree);
+      this.kinds = [];
+      for (let i = 0; i < tree.edus.length; i += 1) {
+        this.kinds.push(tree.blocks[i] ? tree.blocks[i][1] : this.kinds[i - 1]);
+      }
       this.levels = 0;
       for (const node of this.nodes) this.levels = Math.max(this.levels, node.level);
       this.section = document.createElement("section");
@@ -222,7 +226,17 @@
       const text = element("span", "text");
       text.dir = "auto";
       fillMarked(text, this.tree.edus[node.start]);
-      row.append(element("span", "number", `${node.end}`), text);
+      row.append(element("span", "number", `${node.end}`));
+      const block = this.tree.blocks[node.start];
+      if (block) {
+        const [mark, , title] = block;
+        const sign = leftToRight(element("span", "block", mark));
+        sign.title = title;
+        row.append(sign);
+        row.classList.add("opening");
+      }
+      if (this.kinds[node.start]) row.classList.add(this.kinds[node.start]);
+      row.append(text);
     }
 
     preview(node) {

@@ -11,6 +11,7 @@ from ..tree import RstNode, edu_text
 from . import check_at_least
 from .characters import clean_text, shorten
 from .colors import relation_color
+from .marks import ASCII_MARKS, UNICODE_MARKS, block_mark, find_blocks
 
 if TYPE_CHECKING:
     from ..tree import RstTree
@@ -19,7 +20,7 @@ MIN_WIDTH = 40
 GUIDE_CELLS = 3
 # Room that indentation must leave for a folded depth, a role, a range and some of the relation.
 MIN_CONTENT_CELLS = 34
-BOLD, DIM = "1", "2"
+PLAIN, BOLD, DIM = "", "1", "2"
 
 Painter = Callable[[str, str], str]
 
@@ -35,14 +36,17 @@ class Symbols(NamedTuple):
     ellipsis: str
     unsafe: str
     arrows: dict[str, str]
+    marks: dict[str, str]
 
 
 UNICODE = Symbols(
-    "├─ ", "└─ ", "│  ", "   ", "┆", "…", "\ufffd", {"NS": "N←S", "SN": "S→N", "NN": "N↔N"}
-)
+    "├─ ", "└─ ", "│  ", "   ", "┆", "…", "\ufffd", {"NS": "N←S", "SN": "S→N", "NN": "N↔N"},
+    UNICODE_MARKS,
+)  # fmt: skip
 ASCII = Symbols(
-    "|- ", "`- ", "|  ", "   ", ":", "...", "?", {"NS": "N<-S", "SN": "S->N", "NN": "N<>N"}
-)
+    "|- ", "`- ", "|  ", "   ", ":", "...", "?", {"NS": "N<-S", "SN": "S->N", "NN": "N<>N"},
+    ASCII_MARKS,
+)  # fmt: skip
 
 
 def render_text(
@@ -56,7 +60,8 @@ def render_text(
     """Draw a tree for the terminal.
 
     An inner node shows its relation, the order of nucleus (N) and satellite (S), and its EDUs; a
-    leaf shows its number and text. Each begins with its own role in its parent.
+    leaf shows its number, a mark where a block of the text begins with it, and its text. Each
+    begins with its own role in its parent.
 
     tree (RstTree): The tree.
     max_width (Optional[int]): Cells per line, at least 40. The width of the terminal by default.
@@ -73,18 +78,23 @@ def render_text(
     max_indent = min(max_indent, (max_width - MIN_CONTENT_CELLS) // GUIDE_CELLS)
     symbols = ASCII if ascii else UNICODE
     paint = partial(_paint, color=color)
+    blocks = find_blocks(tree)
+    block = None
     guides = [""]
     lines = []
     for node in tree.nodes():
         lead = _lead(node, guides, max_indent, symbols)
         role = f"{node.role} " if node.role else ""
         room = max_width - len(lead) - len(role)
-        draw = _draw_leaf if node.is_leaf else _draw_inner
-        lines.append(
-            paint(lead, DIM)
-            + paint(role, BOLD if node.role == "N" else DIM)
-            + draw(node, room, symbols, paint)
-        )
+        if node.is_leaf:
+            block = blocks.get(node.start, block)
+            mark = f" {block_mark(block, symbols.marks)}" if block and node.start in blocks else ""
+            look = BOLD if block and block.kind == "heading" else PLAIN
+            content = _draw_leaf(node, mark, look, room, symbols, paint)
+        else:
+            content = _draw_inner(node, room, symbols, paint)
+        painted_role = paint(role, BOLD if node.role == "N" else DIM)
+        lines.append(paint(lead, DIM) + painted_role + content)
     return "\n".join(lines)
 
 
@@ -111,12 +121,14 @@ def _draw_inner(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> s
     return f"{paint(relation, f'{BOLD};{hue}')} {paint(arrow, hue)} {paint(edus, DIM)}"
 
 
-def _draw_leaf(node: RstNode, room: int, symbols: Symbols, paint: Painter) -> str:
-    number = f"[{node.start + 1}]"
+def _draw_leaf(
+    node: RstNode, mark: str, look: str, room: int, symbols: Symbols, paint: Painter
+) -> str:
+    number = f"[{node.start + 1}]{mark}"
     text = clean_text(edu_text(node.edus[0]), symbols.unsafe)
     text = shorten(text, room - len(number) - 1, symbols.ellipsis)
-    return f"{paint(number, DIM)} {text}".rstrip()
+    return f"{paint(number, DIM)} {paint(text, look)}".rstrip()
 
 
 def _paint(text: str, codes: str, color: bool) -> str:
-    return f"\x1b[{codes}m{text}\x1b[0m" if text and color else text
+    return f"\x1b[{codes}m{text}\x1b[0m" if text and codes and color else text

@@ -77,7 +77,6 @@ def describe_edus(
     *,
     use_features: bool = False,
     layout: LayoutMode = "none",
-    is_hidden: bool = False,
 ) -> EduFacts:
     """Collect what a net is told about EDUs.
 
@@ -86,7 +85,6 @@ def describe_edus(
     use_features (bool): Whether the features begin with those that `EDU_FEATURES` names.
     layout (str): "none"; or "all", for features that go on with what `LAYOUT_FEATURES` names; or
         "paragraphs", for the same without any differences between kinds of blocks.
-    is_hidden (bool): Treat the layout as unknown.
     RETURNS (EduFacts): The facts. Without layout all boundaries are of the first kind.
     """
     if layout == "none":
@@ -94,18 +92,16 @@ def describe_edus(
         nothing = np.zeros(len(edus), dtype=np.int64)
         return EduFacts(features, nothing, nothing)
     marks = edu_features(doc, edus)
-    facts = _read_layout(doc, edus, marks, layout, is_hidden)
+    facts = _read_layout(doc, edus, marks, layout)
     if not use_features:
         return facts
-    # What is hidden must not be seen in the text either, nor a blank line that divides no blocks.
+    # A blank line that divides no blocks must not be seen in the text either.
     marks[1:, PARAGRAPH_PRECEDES] = facts.features[1:, STARTS_BLOCK]
     return facts._replace(features=np.concatenate([marks, facts.features], axis=1))
 
 
-def _read_layout(
-    doc: Doc, edus: Sequence[Span], marks: np.ndarray, mode: LayoutMode, is_hidden: bool
-) -> EduFacts:
-    blocks = None if is_hidden else ensure_layout(doc)
+def _read_layout(doc: Doc, edus: Sequence[Span], marks: np.ndarray, mode: LayoutMode) -> EduFacts:
+    blocks = ensure_layout(doc)
     is_sentence = marks[:, STARTS_SENTENCE] > 0
     is_sentence[1:] |= marks[:-1, ENDS_SENTENCE] > 0
     if blocks is None:

@@ -8,7 +8,6 @@ pipeline decides, so that for instance an exact search can be switched on for a 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
@@ -49,7 +48,6 @@ def build_rst_parser(
     loss_per: Literal["document", "edu"] = "document",
     exploration: float = 0.0,
     layout: LayoutMode = "none",
-    layout_dropout: float = 0.0,
 ) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 
@@ -78,8 +76,6 @@ def build_rst_parser(
     layout (str): Tell the parser about the layout of the text, as features of the EDUs, of the
         split points and of the labels: "none", "paragraphs" for the borders of blocks alone, or
         "all" for their kinds, levels and speakers, too.
-    layout_dropout (float): Chance that the layout of a document is hidden in training, so that the
-        parser learns what to do where a text has none.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
         trees, a function from `GoldTree`s to the split loss and the label loss, and a callback that
         takes their sum.
@@ -101,7 +97,6 @@ def build_rst_parser(
         _forward,
         dropout=dropout,
         describe=partial(describe_edus, use_features=edu_features, layout=layout),
-        layout_dropout=layout_dropout,
         loss_options={
             "label_smoothing": label_smoothing,
             "per": loss_per,
@@ -142,7 +137,6 @@ def _forward(
     *,
     dropout: float | None,
     describe: Callable[..., EduFacts],
-    layout_dropout: float,
     loss_options: dict[str, Any],
     max_exact: int,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
@@ -155,13 +149,11 @@ def _forward(
     if not is_train:
         vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
         with torch.inference_mode():
-            hidden = [False] * len(docs)
-            encoded = net.encode(_make_batch(model, docs, vectors, describe, hidden))
+            encoded = net.encode(_make_batch(model, docs, vectors, describe))
             return net.decode(encoded, max_exact), lambda loss: docs
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    hidden = [random.random() < layout_dropout for _ in docs]
-    batch = _make_batch(model, docs, vectors, describe, hidden)
+    batch = _make_batch(model, docs, vectors, describe)
     tokens = batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
@@ -180,7 +172,6 @@ def _make_batch(
     docs: Sequence[Doc],
     vectors: Sequence[Floats2d],
     describe: Callable[..., EduFacts],
-    hidden: Sequence[bool],
 ) -> EduBatch:
     import torch
 
@@ -197,10 +188,7 @@ def _make_batch(
         for edu in edus
     ]
     places = torch.tensor(bounds, dtype=torch.long, device=device).view(-1, 2)
-    facts = [
-        describe(doc, edus, is_hidden=is_hidden)
-        for doc, edus, is_hidden in zip(docs, doc_edus, hidden, strict=True)
-    ]
+    facts = [describe(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
     features, kinds, levels = (np.concatenate(column) for column in zip(*facts, strict=True))
     return EduBatch(
         join_vectors(vectors, model.get_dim("nI"), model),

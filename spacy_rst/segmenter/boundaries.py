@@ -8,7 +8,8 @@ import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
-from ..doc_layout import block_starts, ensure_layout, token_blocks
+from ..doc_layout import LAYOUT_KEY, block_starts, ensure_layout, token_blocks
+from .words import HAS_LETTER, Words
 
 # Blocks of these kinds are EDUs as they are.
 UNITS = ("heading", "row", "code")
@@ -21,15 +22,19 @@ class Borders:
     All starts are marked at tokens that are not white space: where spaCy begins a sentence with
     the white space in front of it, the mark stands at the word that follows.
 
+    words (Words): The tokens that are not white space.
     is_space (np.ndarray): Bool (n_tokens,), the white space.
     sentences (np.ndarray): Bool (n_tokens,), first tokens of sentences, where the Doc knows them.
+    marked_sentences (np.ndarray): Bool (n_tokens,), those that the script leaves no doubt about.
     lines (np.ndarray): Bool (n_tokens,), first tokens of lines, but for the text's first.
     blocks (np.ndarray): Bool (n_tokens,), first tokens of the layout's blocks.
     is_undivided (np.ndarray): Bool (n_tokens,), the tokens of blocks that are EDUs as they are.
     """
 
+    words: Words
     is_space: np.ndarray
     sentences: np.ndarray
+    marked_sentences: np.ndarray
     lines: np.ndarray
     blocks: np.ndarray
     is_undivided: np.ndarray
@@ -42,10 +47,12 @@ class Borders:
         use_sentences (bool): Whether sentences count.
         RETURNS (np.ndarray): Bool (n_tokens,).
         """
-        starts = likely | self.sentences if use_sentences else likely.copy()
+        starts = likely.copy()
+        if use_sentences:
+            starts |= self.sentences | self.marked_sentences
         starts[self.is_undivided] = False
         starts |= self.blocks
-        starts[np.flatnonzero(~self.is_space)[:1]] = True
+        starts[self.words.places[:1]] = True
         return starts
 
 
@@ -57,35 +64,74 @@ def read_borders(doc: Doc) -> Borders:
     """
     attributes = doc.to_array([IS_SPACE, SENT_START])
     is_space = attributes[:, 0] == 1
-    words = np.flatnonzero(~is_space)
-    sentences, lines = np.zeros((2, len(doc)), dtype=bool)
-    following = np.searchsorted(words, np.flatnonzero(attributes[:, 1] == 1))
-    sentences[words[following[following < len(words)]]] = True
+    words = Words(doc, is_space)
+    sentences, marked_sentences, lines = np.zeros((3, len(doc)), dtype=bool)
+    following = np.searchsorted(words.places, np.flatnonzero(attributes[:, 1] == 1))
+    sentences[words.places[following[following < len(words.places)]]] = True
+    marked_sentences[words.places] = words.begin_sentences()
     # White space tokens lie where the numbers of two words, or of the first word and 0, are apart.
-    before = np.concatenate([[-1], words[:-1]]) if len(words) else words
-    for last, word in zip(before[words - before > 1], words[words - before > 1], strict=True):
-        lines[word] = "\n" in doc[int(last) + 1 : int(word)].text
-    layout = ensure_layout(doc) or []
+    before = np.append(-1, words.places)
+    for gap in np.flatnonzero(np.diff(before) > 1).tolist():
+        last, word = before[gap : gap + 2].tolist()
+        lines[word] = "\n" in doc[last + 1 : word].text
+    if LAYOUT_KEY not in doc.spans:
+        ensure_layout(doc)
     # The last item is that of tokens before the first block, and of unknown layout.
-    is_unit = np.array([*(block.kind in UNITS for block in layout), False])
-    return Borders(is_space, sentences, lines, block_starts(doc), is_unit[token_blocks(doc)])
+    is_unit = np.array([*(block.label_ in UNITS for block in doc.spans[LAYOUT_KEY]), False])
+    return Borders(
+        words=words,
+        is_space=is_space,
+        sentences=sentences,
+        marked_sentences=marked_sentences,
+        lines=lines,
+        blocks=block_starts(doc),
+        is_undivided=is_unit[token_blocks(doc)],
+    )
 
 
-def edus_from_starts(doc: Doc, starts: np.ndarray, is_space: np.ndarray) -> list[Span]:
+def edus_from_starts(doc: Doc, starts: np.ndarray, borders: Borders) -> list[Span]:
     """Cut a Doc into EDUs: all its tokens but white space, which no EDU begins or ends with.
+
+    A mark that closes a quotation or a bracket begins no EDU: the next word does instead. An EDU
+    without any letter or digit is joined to the one before it, or to the next if it begins a block
+    or the text.
 
     doc (Doc): The Doc.
     starts (np.ndarray): Bool (n_tokens,). Marks at white space count for nothing; the first token
         that is not white space is a start in any case.
-    is_space (np.ndarray): Bool (n_tokens,), the white space.
+    borders (Borders): How the Doc is divided.
     RETURNS (list[Span]): The EDUs, none where there is no text.
     """
-    words = np.flatnonzero(~is_space)
-    if not len(words):
+    words = borders.words
+    if not len(words.places):
         return []
-    is_first = starts[words]
+    is_first = starts[words.places]
+    closes = words.close() & ~borders.blocks[words.places]
+    while (moved := is_first & closes).any():
+        is_first &= ~moved
+        is_first[1:] |= moved[:-1]
     is_first[0] = True
     firsts = np.flatnonzero(is_first)
-    lasts = np.append(firsts[1:], len(words)) - 1
-    borders = zip(words[firsts].tolist(), (words[lasts] + 1).tolist(), strict=True)
-    return [doc[start:end] for start, end in borders]
+    has_letter = np.logical_or.reduceat(words.match(HAS_LETTER), firsts)
+    if not has_letter.all():
+        firsts = firsts[_join_marks(has_letter, borders.blocks[words.places[firsts]])]
+    lasts = np.append(firsts[1:], len(words.places)) - 1
+    places = zip(words.places[firsts].tolist(), (words.places[lasts] + 1).tolist(), strict=True)
+    return [doc[start:end] for start, end in places]
+
+
+def _join_marks(has_letter: np.ndarray, begins_block: np.ndarray) -> list[int]:
+    """Choose the EDUs that stay, so that each but an only one has a letter or a digit."""
+    kept = [0]
+    is_complete = has_letter[0]
+    for number in range(1, len(has_letter)):
+        if is_complete and (has_letter[number] or begins_block[number]):
+            kept.append(number)
+            is_complete = has_letter[number]
+        elif not is_complete:
+            if begins_block[number] and len(kept) > 1:
+                kept[-1] = number  # a block of marks alone goes to the EDU before it
+            is_complete = has_letter[number]
+    if not is_complete and len(kept) > 1:
+        kept.pop()
+    return kept

@@ -199,7 +199,7 @@ class EduSegmenter(TolerantPipe):
                 continue
             borders = read_borders(doc)
             starts = borders.choose_starts(doc_probs >= self.threshold, self.use_sentences)
-            set_edus(doc, edus_from_starts(doc, starts, borders.is_space))
+            set_edus(doc, edus_from_starts(doc, starts, borders))
             if self.store_probs:
                 doc.user_data[PROBS_KEY] = doc_probs.tolist()
 
@@ -314,5 +314,5 @@ class SentenceEdus(Pipe):
         if not borders.is_space.all() and not doc.has_annotation("SENT_START"):
             raise RstError(Errors.R409.format(name=self.name))
         starts = borders.choose_starts(borders.sentences)
-        set_edus(doc, edus_from_starts(doc, starts, borders.is_space))
+        set_edus(doc, edus_from_starts(doc, starts, borders))
         return doc

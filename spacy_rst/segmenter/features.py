@@ -60,7 +60,7 @@ def token_features(doc: Doc, borders: Borders) -> np.ndarray:
             row[MARKS.index(mark)] = 1
         row[-1] = text[:1].isupper()
     own = table[form_of_token]
-    words = np.flatnonzero(~borders.is_space)
+    words = borders.words.places
     # The number of words before each token, which is the place after the last of them.
     n_before = np.searchsorted(words, np.arange(len(doc)))
     after = np.zeros((len(doc), len(MARKS)), dtype=np.float32)

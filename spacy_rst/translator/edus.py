@@ -12,6 +12,8 @@ from spacy.tokens import Doc, Span
 
 from ..doc import (
     BLANKED_KEY,
+    DECLARED_KEY,
+    JOINED_KEY,
     LANGUAGE_KEY,
     NAME_KEY,
     SOURCE_KEY,
@@ -30,7 +32,7 @@ from ..orthography import BLANK_LINE
 from ..tree import RstTree
 from .protocol import Translator, engine_version, translate_checked
 
-KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY)
+KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY, DECLARED_KEY, JOINED_KEY)
 MAX_RATIO = 5.0
 MAX_EXTRA = 50
 

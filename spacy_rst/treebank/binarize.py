@@ -24,6 +24,19 @@ def binarize(document: TreebankDocument) -> RstTree:
     return RstTree.from_splits(splits, document.edus)
 
 
+def joined_spans(document: TreebankDocument) -> Iterator[tuple[int, int]]:
+    """Find the nodes of the binary tree that stand for a part of a multinuclear node.
+
+    document (TreebankDocument): What a reader yielded.
+    YIELDS (tuple[int, int]): The EDUs `start:end` of each: they have the last nuclei of the node,
+        but not all of them.
+    """
+    for node in document.root.descendants():
+        nuclei = [child.node for child in node.children if child.role == NUCLEUS]
+        for nucleus in nuclei[1:-1]:
+            yield nucleus.start, nuclei[-1].end
+
+
 def _split_node(node: NaryNode) -> Iterator[Split]:
     """Divide the children of one n-ary node, outermost split last."""
     children = node.children

@@ -15,6 +15,7 @@ from spacy.tokens import Doc, DocBin
 from ..doc import (
     BLANKED_KEY,
     DECLARED_KEY,
+    JOINED_KEY,
     LANGUAGE_KEY,
     NAME_KEY,
     PARAGRAPH_BREAK,
@@ -33,7 +34,7 @@ from ..layout import Block
 from ..orthography import is_unspaced
 from ..relations import RelationTable, join_label, relation_class, split_label
 from ..tree import RstTree
-from .binarize import binarize
+from .binarize import binarize, joined_spans
 from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
@@ -251,6 +252,7 @@ def convert_document(
         TREEBANK_KEY: treebank,
         SOURCE_KEY: Path(document.source).name,
         BLANKED_KEY: is_blanked(document.edus),
+        JOINED_KEY: [list(span) for span in joined_spans(document)],
     }
     if document.removed:
         starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]

@@ -19,6 +19,7 @@ from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
 from .augment import TranslatedCopies, check_weight, draw_copies, listed, usable_docs
 from .docbin import find_docbins
+from .running import as_running_text
 
 
 @registry.readers("spacy_rst.Corpus.v1")
@@ -40,6 +41,8 @@ class Corpus:
     sampling_weights (dict[str, float] | None): How often a document of a treebank or language is
         yielded in a pass, on average: `{"eu": 2.0, "ru": 0.5}`. A treebank's own weight comes
         before its language's; the others have 1.
+    hide_layout (float): Share of the documents that are read as running text, without their
+        layout: a parser that shall do without it, too, must have seen such texts.
     resample (bool): Draw the sample anew in each pass of training, instead of once for all. A pass
         is an epoch if `[training] max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
     shuffle (bool): Yield the documents in a new order in each pass of training. For `max_epochs =
@@ -59,6 +62,7 @@ class Corpus:
     max_edus: int = 0
     limit: int = 0
     sampling_weights: dict[str, float] | None = None
+    hide_layout: float = 0.0
     resample: bool = False
     shuffle: bool = False
     seed: int = 0
@@ -113,6 +117,7 @@ class Corpus:
         n_docs = n_fitting = 0
         wanted = {LANGUAGE_KEY: listed(self.languages), TREEBANK_KEY: listed(self.treebanks)}
         found: dict[str, set[str]] = {key: set() for key in wanted}
+        draw = Random(f"{self.seed} layout")
         for doc in usable_docs(find_docbins(self.path), vocab):
             n_docs += 1
             facts = {key: str(document_fact(doc, key)) for key in wanted}
@@ -122,7 +127,7 @@ class Corpus:
             if not is_wanted or not self._has_fitting_size(doc):
                 continue
             n_fitting += 1
-            yield doc
+            yield as_running_text(doc) if draw.random() < self.hide_layout else doc
             if n_fitting == self.limit:
                 return
         if not n_fitting:

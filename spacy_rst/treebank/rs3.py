@@ -1,4 +1,4 @@
-"""Read and write rs3 and rs4, the XML formats of RSTTool and rstWeb.
+"""Read rs3 and rs4, the XML formats of RSTTool and rstWeb.
 
 A `segment` is an EDU, a `group` a span over several. What a node is to its parent follows from
 the parent's type and from how the header declares the relation:
@@ -17,30 +17,23 @@ are not part of the tree.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
-from xml.sax.saxutils import escape, quoteattr
 
 import defusedxml
 import defusedxml.ElementTree
 
 from ..errors import Errors, RstError
-from ..relations import ALWAYS_MULTINUCLEAR, MULTINUCLEAR_CLASSES, RELATION_CLASSES
 from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument, shown_path
 from .text import clean_edu_text, starts_paragraph
 
-if TYPE_CHECKING:
-    from ..tree import RstNode, RstTree
-
 MULTINUC = "multinuc"
+MONONUC = "rst"
 UNNAMED_RELATION = "joint"  # two nuclei that a file joins without naming a relation
-ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(slots=True)
@@ -255,118 +248,3 @@ def _name_nuclei(nuclei: list[NaryChild]) -> list[NaryChild]:
     named = Counter(nucleus.relation for nucleus in nuclei if nucleus.relation != SPAN)
     common = named.most_common(1)[0][0] if named else UNNAMED_RELATION
     return [n._replace(relation=common) if n.relation == SPAN else n for n in nuclei]
-
-
-def write_rs3(tree: RstTree) -> str:
-    """Write a tree as rs3. Nuclei that follow each other under the same relation form one group.
-
-    The header declares all relation classes, so that an editor offers them; or the relations that
-    the treebank declared, where the tree hangs on a Doc of it that kept its labels. What such a Doc
-    knows of units beside the tree, headlines and the like, is written, too.
-
-    tree (RstTree): The tree.
-    RETURNS (str): The XML. Reading and binarising it gives the same tree.
-    """
-    from ..tree import edu_text
-
-    declared, unlinked = _facts_of(tree)
-    relations = _inventory(tree, declared)
-    multinuclear = {name for name, kind in relations if kind == MULTINUC}
-    groups = [node for node in tree if not node.is_leaf and _continued(node) is None]
-    numbers = count(len(tree) + len(unlinked) + 1)
-    ids = {node.index: next(numbers) for node in groups}
-    wrappers = {node.index: next(numbers) for node in groups if _needs_wrapper(node, multinuclear)}
-    lines = ["<rst>", "  <header>", "    <relations>"]
-    lines += [f"      <rel name={_quoted(n)} type={_quoted(kind)} />" for n, kind in relations]
-    lines += ["    </relations>", "  </header>", "  <body>"]
-    units: list[tuple[int, str, RstNode | None]] = [(at, text, None) for at, text in unlinked]
-    units += [(leaf.start, edu_text(tree.edus[leaf.start]), leaf) for leaf in tree.leaves()]
-    units.sort(key=lambda unit: unit[0])  # stable: what is unlinked stays before its EDU
-    ids |= {leaf.index: i for i, (_, _, leaf) in enumerate(units, start=1) if leaf is not None}
-    for node in tree.nodes():
-        if (parent := _continued(node)) is not None:
-            ids[node.index] = ids[parent.index]
-    for number, (_, text, leaf) in enumerate(units, start=1):
-        link = "" if leaf is None else _link_attributes(leaf, ids, wrappers)
-        content = escape(ILLEGAL_IN_XML.sub("\ufffd", text))
-        lines.append(f'    <segment id="{number}"{link}>{content}</segment>')
-    for node in groups:
-        kind = MULTINUC if node.nuclearity == "NN" else SPAN
-        link = _link_attributes(node, ids, wrappers)
-        if node.index in wrappers:
-            wrapper = wrappers[node.index]
-            lines.append(f'    <group id="{wrapper}" type="{SPAN}"{link} />')
-            link = f' parent="{wrapper}" relname="{SPAN}"'
-        lines.append(f'    <group id="{ids[node.index]}" type="{kind}"{link} />')
-    return "\n".join([*lines, "  </body>", "</rst>", ""])
-
-
-def _facts_of(tree: RstTree) -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
-    """Get what the Doc of a tree knows: declared relations, and units beside the tree, each with
-    the EDU before which it stands."""
-    doc = getattr(tree.edus[0], "doc", None)
-    if doc is None:
-        return [], []
-    from ..doc import DECLARED_KEY, UNLINKED_KEY, document_fact
-
-    starts = [edu.start_char for edu in tree.edus]  # type: ignore[union-attr]
-    try:
-        declared = [(str(name), str(kind)) for name, kind in document_fact(doc, DECLARED_KEY) or ()]
-        unlinked = [
-            (bisect_left(starts, place), str(text))
-            for place, text in document_fact(doc, UNLINKED_KEY) or ()
-        ]
-    except (TypeError, ValueError) as error:
-        keys = f"{DECLARED_KEY} and {UNLINKED_KEY}"
-        raise RstError(Errors.R114.format(keys=keys, error=error)) from error
-    return declared, unlinked
-
-
-def _inventory(tree: RstTree, declared: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """List the relations to declare: those that are known, and whatever else the tree has."""
-    used = {
-        (node.relation or "", MULTINUC if node.nuclearity == "NN" else "rst")
-        for node in tree
-        if not node.is_leaf
-    }
-    if not declared and all(name in RELATION_CLASSES for name, _ in used):
-        declared = [(name, "rst") for name in RELATION_CLASSES if name not in ALWAYS_MULTINUCLEAR]
-        declared += [(name, MULTINUC) for name in MULTINUCLEAR_CLASSES]
-    return list(dict.fromkeys([*declared, *sorted(used)]))
-
-
-def _continued(node: RstNode) -> RstNode | None:
-    """Get a node's parent, if the nuclei of the node are further nuclei of its group."""
-    parent = node.parent
-    if parent is None or node.start == parent.start or node.relation != parent.relation:
-        return None
-    return parent if node.nuclearity == parent.nuclearity == "NN" else None
-
-
-def _needs_wrapper(node: RstNode, multinuclear: set[str]) -> bool:
-    """Whether a multinuclear node needs a span group around it: its satellite has a relation which
-    is also declared as a multinuclear one, and would be read as a further nucleus."""
-    parent = node.parent
-    return (
-        parent is not None
-        and node.role == "N"
-        and node.nuclearity == "NN"
-        and parent.nuclearity != "NN"
-        and parent.relation in multinuclear
-    )
-
-
-def _link_attributes(node: RstNode, ids: dict[int, int], wrappers: dict[int, int]) -> str:
-    parent = node.parent
-    if parent is None:
-        return ""
-    relation = node.relation_to_parent or ""
-    target = ids[parent.index]
-    if node.role == "S":
-        nucleus = next(child.index for child in parent.children if child.role == "N")
-        target = wrappers.get(nucleus, ids[nucleus])
-    return f' parent="{target}" relname={_quoted(relation)}'
-
-
-def _quoted(value: str) -> str:
-    return quoteattr(ILLEGAL_IN_XML.sub("\ufffd", value))

@@ -147,6 +147,7 @@ def test_page_holds_the_whole_tree():
             "name": "",
             "rightToLeft": False,
             "edus": MIXED_TEXTS,
+            "blocks": {},
             "splits": [[2, 1, "SN"], [1, 0, "SN"], [5, 2, "NS"], [3, 3, "NN"], [4, 3, "NN"]],
             "scores": [[0.9123, 0.5], [1, 0], [0.25, 0.75], [0.5, 0.125], [0.1, 0.2]],
         }

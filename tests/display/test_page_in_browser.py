@@ -14,7 +14,7 @@ from spacy_rst.display.html import render_html
 from spacy_rst.display.server import DrawingServer
 
 from .browser import Browser
-from .trees import left_branching, mixed_tree, random_tree, right_branching, single
+from .trees import doc_with_blocks, left_branching, mixed_tree, random_tree, right_branching, single
 
 MISSING = "chromium or chromedriver is not there; `make test-system` installs them"
 EVIL = (
@@ -74,7 +74,7 @@ def show(browser, tmp_path):
 
 
 def with_scores(tree: RstTree) -> RstTree:
-    scores = [(0.5 + i / 100, 0.25) for i in range(len(tree) - 1)]
+    scores = [(0.5 + i % 50 / 100, 0.25) for i in range(len(tree) - 1)]
     return RstTree.from_splits(tree.splits, tree.edus, scores)
 
 
@@ -322,6 +322,26 @@ def test_several_trees_on_a_page(browser, show):
 def test_levels_can_be_chosen(browser, show):
     show(render_html(random_tree(300), levels=1))
     assert count_rows(browser) == 1
+
+
+def test_blocks_are_marked(browser, show):
+    show(render_html(doc_with_blocks()._.rst_tree))
+    marks = """
+    return [...document.querySelectorAll(".opening")].map((row) => [
+      row.querySelector(".block").textContent,
+      row.querySelector(".block").title,
+      getComputedStyle(row.querySelector(".text")).fontWeight,
+    ]);
+    """
+    assert browser.run(marks) == [
+        ["##", "heading, level 2", "700"],
+        ["¶", "paragraph", "400"],
+        ["•", "item, level 1", "400"],
+        ["¶", "further paragraph, level 1", "400"],
+        ["—", "turn, An<na>", "400"],
+    ]
+    kinds = "return [...document.querySelectorAll('.paragraph')].map((row) => row.rstNode.start)"
+    assert browser.run(kinds) == [1, 2]
 
 
 def test_dark_scheme(browser, show):

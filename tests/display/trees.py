@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import spacy
+from spacy.tokens import Doc
+
+from spacy_rst.doc_layout import set_layout
+from spacy_rst.layout import Block
 from spacy_rst.relations import RELATION_CLASSES
 from spacy_rst.tree import RstTree
 
@@ -56,3 +61,23 @@ def random_tree(n_edus: int, seed: int = 0, relations: tuple[str, ...] = ()) -> 
         spans += [(start, split), (split, end)]
     texts = [" ".join(["word"] * random.randrange(1, 20)) for _ in range(n_edus)]
     return RstTree.from_splits(splits, texts)
+
+
+LAID_OUT = "Soup\n\nIt warms , and fills .\n\nCut the leek\n\nslowly .\n\nAnna: Good !"
+BLOCKS = [
+    Block(0, 4, "heading", level=2),
+    Block(6, 28, "paragraph"),
+    Block(30, 42, "item", level=1),
+    Block(44, 52, "item", level=1, continues=True),
+    Block(54, 66, "turn", speaker="An<na>"),
+]
+
+
+def doc_with_blocks() -> Doc:
+    """Six EDUs in five blocks; the second block has two of them."""
+    doc = spacy.blank("xx")(LAID_OUT)
+    borders = [(0, 4), (6, 16), (17, 28), (30, 42), (44, 52), (54, 66)]
+    edus = [doc.char_span(start, end) for start, end in borders]
+    doc._.rst_tree = RstTree.from_splits(right_branching(6).splits, edus)
+    set_layout(doc, BLOCKS)
+    return doc

@@ -163,7 +163,7 @@ def test_the_edus_of_any_text_are_a_partition(changeable, text, threshold, sente
     edus = get_edus(doc)  # refuses what is not a partition of the tokens but white space
     assert all(not edu[0].is_space and not edu[-1].is_space for edu in edus)
     if threshold == 0:
-        assert len(edus) == sum(not token.is_space for token in doc)
+        assert len(edus) >= sum(token.text[0].isalnum() for token in doc)
 
 
 def test_a_lower_threshold_gives_more_edus(changeable):

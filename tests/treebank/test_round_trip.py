@@ -71,6 +71,26 @@ def test_nuclei_under_one_relation_stay_one_group(tmp_path):
     assert [child.relation for child in again.root.children] == ["joint"] * 4
 
 
+def test_groups_in_groups_stay_where_a_treebank_has_them(tmp_path):
+    body = segment(1, "a", 9, "joint") + group(9, "multinuc") + group(8, "multinuc", 9, "joint")
+    body += segment(2, "b", 8, "joint") + segment(3, "c", 8, "joint")
+    again = to_rs3_and_back(rs3(body), tmp_path)
+    assert [len(child.node.children) for child in again.root.children] == [0, 2]
+
+
+def test_groups_of_several_relations_stay_one(tmp_path):
+    relations = ("joint", "contrast", "joint", "joint")
+    units = (segment(i, f"point {i}", 9, name) for i, name in enumerate(relations, start=1))
+    again = to_rs3_and_back(rs3("".join(units) + group(9, "multinuc")), tmp_path)
+    assert [child.relation for child in again.root.children] == list(relations)
+
+
+def test_nuclei_that_a_parser_chained_become_one_group():
+    splits = [(0, 1, 3, "Joint-NN"), (1, 2, 3, "Joint-NN")]
+    document = parse_rs3(RstTree.from_splits(splits, list("abc")).to_rs3())
+    assert len(document.root.children) == 3
+
+
 def test_other_groups_stay_apart():
     splits = [(0, 2, 4, "Joint-NN"), (0, 1, 2, "Joint-NN"), (2, 3, 4, "Contrast-NN")]
     tree = RstTree.from_splits(splits, list("abcd"))

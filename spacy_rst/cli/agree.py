@@ -1,0 +1,195 @@
+"""`python -m spacy rst agree`: how far two annotations agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import table
+
+from ..display.characters import clean_text
+from ..errors import Errors, RstError
+from ..relations import RELATION_CLASSES
+from ..scoring.agreement import Agreement, compare_trees, pool
+from ..scoring.parseval import METRICS
+from ..tree import RstTree
+from ..treebank.convert import with_classes
+from ..util import write_atomically
+from . import rst_app
+from ._trees import TREES_HELP, LargestTreeOption, NamedTree, read_trees
+from ._util import ParseCommand, Tally, clean_errors, complain
+
+POOLED = "all documents"
+HEADINGS = {
+    "edu_f": "EDU",
+    **{f"rst_{metric}": f"RST {metric[0].upper()}" for metric in METRICS},
+    **{f"original_{metric}": f"Orig {metric[0].upper()}" for metric in METRICS},
+    "kappa_nuclearity": "kappa N",
+    "kappa_relation": "kappa R",
+}
+
+
+class AgreementFormat(StrEnum):
+    """What the figures can be written as."""
+
+    text = "text"
+    json = "json"
+
+
+@rst_app.command("agree", cls=ParseCommand)
+def agree_cli(
+    first_path: Annotated[Path, typer.Argument(metavar="FIRST", help=TREES_HELP)],
+    second_path: Annotated[Path, typer.Argument(metavar="SECOND", help=TREES_HELP)],
+    classes: Annotated[
+        bool, typer.Option(help="Compare the 18 classes instead of the files' labels")
+    ] = False,
+    largest_tree: LargestTreeOption = False,
+    differences: Annotated[bool, typer.Option(help="List where they differ")] = False,
+    file_format: Annotated[
+        AgreementFormat, typer.Option("--format", "-f", help="What to write")
+    ] = AgreementFormat.text,
+    output_path: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write. Default: standard output"),
+    ] = None,
+) -> None:
+    """Tell how far two annotations agree, or a parse and a gold tree.
+
+    F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or both (F) in RST-Parseval and
+    in original Parseval, and Cohen's kappa on the inner nodes that both have. Documents are
+    matched by their names. Exit codes: 0 if all went well, 2 if some documents could not be
+    compared, 1 if nothing could be done.
+
+    \b
+    Examples:
+      python -m spacy rst agree anna.rs3 ben.rs3 --differences
+      python -m spacy rst agree gold/ parsed.jsonl --classes
+    """
+    with clean_errors("agree"):
+        tally = Tally()
+        first, second = (
+            _by_name(read_trees(path, largest_tree=largest_tree), classes, tally)
+            for path in (first_path, second_path)
+        )
+        pairs = _match(first, second)
+        if not pairs:
+            raise RstError(Errors.R742.format(first=first_path, second=second_path))
+        for path, own, other in ((first_path, first, second), (second_path, second, first)):
+            if len(own) > len(pairs):
+                complain("agree", f"{len(own) - len(pairs)} documents are in {path} only")
+            if not classes and _has_classes(own) and not _has_classes(other):
+                complain("agree", f"Only {path} has the 18 classes as labels. Use --classes.")
+        agreements: dict[str, Agreement] = {}
+        for name, (one, two) in pairs.items():
+            try:
+                agreements[name] = compare_trees(one, two)
+                tally.count(one)
+            except RstError as error:
+                tally.fail(name, error)
+        if agreements:
+            write = format_json if file_format is AgreementFormat.json else format_table
+            content = write(agreements, differences)
+            if output_path is None:
+                typer.echo(content.encode(), nl=False)
+            else:
+                write_atomically(output_path, content)
+    raise typer.Exit(tally.exit_code)
+
+
+def _by_name(
+    trees: Iterable[NamedTree | RstError], classes: bool, tally: Tally
+) -> dict[str, RstTree]:
+    found: dict[str, RstTree] = {}
+    for item in trees:
+        try:
+            if isinstance(item, RstError):
+                raise item
+            name, path, tree = item
+            if name in found:
+                raise RstError(Errors.R741.format(path=path, name=name))
+            if tree is not None:
+                found[name] = with_classes(tree, source=str(path)) if classes else tree
+        except RstError as error:
+            tally.fail("agree", error)
+    return found
+
+
+def _match(
+    first: dict[str, RstTree], second: dict[str, RstTree]
+) -> dict[str, tuple[RstTree, RstTree]]:
+    if len(first) == len(second) == 1:  # two files may well have different names
+        ((name, one),), (two,) = first.items(), second.values()
+        return {name: (one, two)}
+    return {name: (tree, second[name]) for name, tree in first.items() if name in second}
+
+
+def _has_classes(trees: dict[str, RstTree]) -> bool:
+    relations = {node.relation for tree in trees.values() for node in tree.find()}
+    return bool(relations) and relations <= set(RELATION_CLASSES)
+
+
+def format_table(agreements: Mapping[str, Agreement], differences: bool = False) -> str:
+    """Write agreements for people to read.
+
+    agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
+    differences (bool): List where the trees differ.
+    RETURNS (str): A table with a line for each document and one for all of them.
+    """
+    rows = dict(agreements)
+    if len(rows) > 1:
+        rows[POOLED] = pool(list(agreements.values()))
+    cells = [
+        (
+            clean_text(name),
+            *(str(n_edus) for n_edus in agreement.edus[:2]),
+            str(len(agreement.labels)),
+            *(
+                _figure(name, value)
+                for name, value in agreement.scores().items()
+                if name in HEADINGS
+            ),
+        )
+        for name, agreement in rows.items()
+    ]
+    header = ("document", "EDUs", "EDUs", "shared", *HEADINGS.values())
+    aligns = ("l", *"r" * (len(header) - 1))
+    content = table(cells, header=header, divider=True, aligns=aligns).strip("\n") + "\n"
+    if differences:
+        for name, agreement in agreements.items():
+            content += f"\n{clean_text(name)}\n"
+            for text, one, two in agreement.differences:
+                content += f"  {one or '-'} | {two or '-'} | {clean_text(text)}\n"
+    return content
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if name.startswith("kappa") else f"{100 * value:.1f}"
+
+
+def format_json(agreements: Mapping[str, Agreement], differences: bool = True) -> str:
+    """Write agreements for programs to read.
+
+    agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
+    differences (bool): List where the trees differ.
+    RETURNS (str): An object with the documents and all of them together.
+    """
+    documents = {name: _describe(agreement) for name, agreement in agreements.items()}
+    if differences:
+        for name, agreement in agreements.items():
+            documents[name]["differences"] = [entry._asdict() for entry in agreement.differences]
+    pooled = _describe(pool(list(agreements.values())))
+    return json.dumps({"documents": documents, "all": pooled}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _describe(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "edus": list(agreement.edus[:2]),
+        "shared_nodes": len(agreement.labels),
+        **agreement.scores(),
+    }

@@ -1,0 +1,88 @@
+"""The words of a Doc: what their marks and spaces tell in any script."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from spacy.attrs import ORTH, SPACY
+from spacy.tokens import Doc
+
+from .. import orthography
+
+# Marks that nothing but a sentence ends with: of Indic scripts, Urdu, Arabic, Chinese and Japanese,
+# Armenian, Burmese, Khmer, Tibetan, Ethiopic. (A Latin point may also end an abbreviation.)
+MARKS = "।॥۔؟。｡！？։။។༎።፧፨"
+LATIN_MARKS = ".!?…"
+# Scripts without capitals, in which Latin marks that follow a whole word end sentences: Arabic, the
+# Indic scripts and those of South-East Asia, Ethiopic.
+LETTER = (
+    "[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\u0900-\u0963\u0970-\u109f\u1200-\u135a\u1780-\u17d3]"
+)
+# Consonants, vowels and tones, but neither the mark of repetition nor that of abbreviation.
+THAI = "[\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e]"
+CLOSING = "[\"'»”’)\\]}）］｝」』】》〉]"
+
+HAS_LETTER = re.compile(r"[^\W_]")
+IS_QUOTE_OR_BRACKET = re.compile(f"^[{re.escape(orthography.CLOSING)}]+$")
+IS_RELEVANT = re.compile(f"[{MARKS}]|{LETTER}")
+ENDS = re.compile(f"(?:[{MARKS}]|{LETTER}{{2}}[{LATIN_MARKS}]+){CLOSING}*$")
+ENDS_AFTER_WORD = re.compile(f"^[{LATIN_MARKS}]+{CLOSING}*$")
+IS_WORD = re.compile(f"{LETTER}{{2}}$")
+IS_CLOSING = re.compile(f"^{CLOSING}+$")
+IS_MARK = re.compile(f"^(?:[{MARKS}{LATIN_MARKS}]|{CLOSING})+$")
+# In Thai a space ends a sentence or a clause, unless it sets off a number or a name.
+ENDS_LONG_IN_THAI = re.compile(f"{THAI}{{5}}$")
+BEGINS_LONG_IN_THAI = re.compile(f"^{THAI}{{5}}")
+
+
+class Words:
+    """The tokens of a Doc that are not white space: what they look like, and how they stand.
+
+    doc (Doc): The Doc.
+    is_space (np.ndarray): Bool (n_tokens,), the white space.
+
+    places (np.ndarray): Int (n_words,), the numbers of the words among the tokens.
+    is_apart (np.ndarray): Bool (n_words,), whether white space stands before each.
+    """
+
+    def __init__(self, doc: Doc, is_space: np.ndarray) -> None:
+        self.places = np.flatnonzero(~is_space)
+        attributes = doc.to_array([ORTH, SPACY])[self.places]
+        is_apart = (np.diff(self.places) > 1) | (attributes[:-1, 1] == 1)
+        self.is_apart = np.append(True, is_apart)[: len(self.places)]
+        forms, self._form_of_word = np.unique(attributes[:, 0], return_inverse=True)
+        self._texts = [doc.vocab.strings[form] for form in forms.tolist()]
+
+    def match(self, pattern: re.Pattern[str]) -> np.ndarray:
+        """Search for a pattern in every word.
+
+        pattern (re.Pattern[str]): The pattern.
+        RETURNS (np.ndarray): Bool (n_words,), whether it was found.
+        """
+        found = np.array([pattern.search(text) is not None for text in self._texts], dtype=bool)
+        return found[self._form_of_word]
+
+    def begin_sentences(self) -> np.ndarray:
+        """RETURNS (np.ndarray): Bool (n_words,), where sentences surely begin, but for the first
+        word."""
+        if not any(map(IS_RELEVANT.search, self._texts)):
+            return np.zeros(len(self.places), dtype=bool)
+        ends = self.match(ENDS) | (self.match(ENDS_AFTER_WORD) & _shift(self.match(IS_WORD)))
+        # A mark that closes a quotation or a bracket belongs to the sentence before it.
+        closes = self.match(IS_CLOSING) & ~self.is_apart
+        last_of_others = np.maximum.accumulate(np.where(closes, 0, np.arange(len(closes))))
+        begins = _shift(ends[last_of_others]) & ~(self.match(IS_MARK) & ~self.is_apart)
+        is_after_thai = self.is_apart & _shift(self.match(ENDS_LONG_IN_THAI))
+        return begins | (is_after_thai & self.match(BEGINS_LONG_IN_THAI))
+
+    def close(self) -> np.ndarray:
+        """RETURNS (np.ndarray): Bool (n_words,), marks that close a quotation or a bracket: white
+        space stands after them but not before them, which tells what “ is in German."""
+        is_last = np.append(self.is_apart[1:], True)[: len(self.places)]
+        return self.match(IS_QUOTE_OR_BRACKET) & ~self.is_apart & is_last
+
+
+def _shift(facts: np.ndarray) -> np.ndarray:
+    """What holds for the word before each word."""
+    return np.append(False, facts[:-1])

@@ -1,0 +1,143 @@
+"""`spacy rst export` and `spacy rst show`: trees of all formats, written in all others."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spacy_rst import RstTree
+from spacy_rst.cli import rst_app
+from spacy_rst.cli._formats import TABLE_COLUMNS, TreeFormat
+from spacy_rst.tables import read_table
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
+FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, code=0):
+        result = CliRunner().invoke(rst_app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def ferry() -> RstTree:
+    return RstTree.from_rs3(FERRY.read_text(encoding="utf8"))
+
+
+def read_back(path: Path) -> RstTree:
+    content = path.read_text(encoding="utf8")
+    if path.suffix == ".json":
+        return RstTree.from_dict(json.loads(content))
+    if path.suffix == ".jsonl":
+        return RstTree.from_dict(json.loads(content)["tree"])
+    return RstTree.from_dis(content) if path.suffix == ".dis" else RstTree.from_rs3(content)
+
+
+@pytest.mark.parametrize("source", ["dis", "json", "jsonl", "rs3", "spacy"])
+@pytest.mark.parametrize("target", ["dis", "json", "jsonl", "rs3"])
+def test_every_format_becomes_every_other(run, ferry, source, target):
+    given = Path(f"a.{source}")
+    if source == "spacy":
+        run("convert", FERRY, given, "--lang", "en", "--labels", "original")
+    else:
+        run("export", FERRY, given)
+    run("export", given, f"out/b.{target}")
+    written = read_back(Path(f"out/b.{target}"))
+    assert written.splits == ferry.splits and len(written.edus) == len(ferry.edus)
+
+
+@pytest.mark.parametrize("file_format", ["text", "svg", "html"])
+def test_drawings(run, ferry, file_format):
+    run("export", FERRY, "out/", "--format", file_format)
+    (path,) = Path("out").iterdir()
+    assert path.name == f"harbour_ferry{TreeFormat(file_format).ending}"
+    assert ferry.root.relation in path.read_text(encoding="utf8")
+
+
+def test_tables(run, ferry):
+    run("export", SAMPLE / "en", "all.tsv")
+    run("export", SAMPLE / "en", "all.csv")
+    rows = [row for _, row in read_table("all.tsv", TABLE_COLUMNS)]
+    with open("all.csv", encoding="utf8", newline="") as file:
+        assert list(csv.DictReader(file)) == rows
+    found = [row for row in rows if row["document"] == "harbour_ferry"]
+    expected = ferry.to_records()
+    assert len({row["document"] for row in rows}) == len(list((SAMPLE / "en").glob("*.rs3")))
+    assert [row["relation"] for row in found] == [record["relation"] for record in expected]
+    assert found[0]["nucleus"] == " ".join(expected[0]["nucleus"].split())
+    assert found[0]["score"] == found[0]["nucleus_start"] == ""
+    run("export", SAMPLE / "en", "each/", "--format", "tsv")
+    assert (
+        Path("each/harbour_ferry.tsv").read_text(encoding="utf8").startswith("document\trelation")
+    )
+
+
+def test_places_stand_in_tables_of_docs(run):
+    run("convert", FERRY, "a.spacy", "--lang", "en")
+    run("export", "a.spacy", "a.tsv")
+    _, row = next(read_table("a.tsv", ["nucleus_start", "nucleus_end", "nucleus"]))
+    assert int(row["nucleus_end"]) - int(row["nucleus_start"]) >= len(row["nucleus"])
+
+
+def test_what_cannot_be_read_is_reported_and_the_rest_written(run):
+    bad = {
+        "a.json": "[1]", "b.json": '{"edus": ["x", "y"], "splits": [[0, 9, 2, "Joint-NN"]]}',
+        "c.json": "\ud800", "d.json": "[" * 100_000,
+        "e.json": '{"edus": 3}', "f.rs3": "<rst>", "g.spacy": "junk", "h.dis": "(", "i.jsonl":
+        '\n{"name": "x"}\n{"tree": null}\n{"name": "good", "tree": null}\n' + "9" * 5000,
+    }  # fmt: skip
+    folder = Path("trees")
+    folder.mkdir()
+    for name, content in bad.items():
+        (folder / name).write_bytes(content.encode(errors="surrogatepass"))
+    (folder / "z.rs3").write_bytes(FERRY.read_bytes())
+    (folder / "gone.rs3").symlink_to("nowhere.rs3")
+    result = run("export", folder, "out/", "--format", "json", code=2)
+    assert "Trees: 1, 1 without text, 12 failed" in result.stderr
+    messages = result.stderr.splitlines()[:-1]
+    assert len(messages) == 12 and all("[R" in message for message in messages)
+    for name in [*bad, "gone.rs3"]:
+        assert any(str(folder / name) in message for message in messages), name
+    run("export", folder / "a.json", "out/", code=1)
+
+
+def test_inputs_are_not_overwritten(run):
+    Path("a.rs3").write_bytes(FERRY.read_bytes())
+    before = Path("a.rs3").read_bytes()
+    for output in ("a.rs3", "."):
+        assert "R522" in run("export", "a.rs3", output, "--format", "rs3", code=1).stderr
+    assert Path("a.rs3").read_bytes() == before
+    assert "R519" in run("export", SAMPLE / "en", "one.rs3", code=1).stderr
+
+
+def test_show_says_when_there_are_more(run):
+    result = run("show", SAMPLE / "en")
+    assert "--limit 0" in result.stderr and "--limit" not in result.stdout
+    assert "more" not in run("show", FERRY).stderr
+    everything = run("show", SAMPLE / "en", "--limit", 0)
+    assert "more" not in everything.stderr and "harbour_ferry" in everything.stdout
+
+
+def test_show_and_parse_use_the_same_words(run):
+    run("show", SAMPLE / "en", "-f", "html", "-o", "all.html", "--limit", 0)
+    assert Path("all.html").read_text(encoding="utf8").count("<!DOCTYPE") == 1
+    run("show", FERRY, "-o", "tree.svg")
+    assert Path("tree.svg").read_text(encoding="utf8").startswith("<svg")
+
+
+def test_show_of_a_text_names_the_command_for_it(run):
+    Path("a.txt").write_text("It rained.")
+    result = run("show", "a.txt", code=1)
+    assert "R526" in result.stderr and "rst parse" in result.stderr
+    assert "--format" not in result.stderr

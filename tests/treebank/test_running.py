@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+import spacy
+
+from spacy_rst.doc import doc_from_edus, get_tree, set_tree
+from spacy_rst.doc_layout import get_layout, set_layout
+from spacy_rst.layout import Block
+from spacy_rst.tree import RstTree
+from spacy_rst.treebank.corpus import Corpus
+from spacy_rst.treebank.docbin import new_docbin, write_docbin
+from spacy_rst.treebank.running import as_running_text
+
+SPLITS = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Cause-NS")]
+
+
+def two_paragraphs(edus, lang="en"):
+    doc = doc_from_edus(spacy.blank(lang), edus, paragraph_starts=[2])
+    border = doc.spans["edus"][2].start_char
+    set_layout(doc, [Block(0, border - 2, "paragraph"), Block(border, len(doc.text), "paragraph")])
+    set_tree(doc, RstTree.from_splits(SPLITS))
+    doc.user_data["rst_name"] = "two"
+    return doc
+
+
+def test_breaks_are_gone_and_all_else_stays():
+    doc = two_paragraphs(["It rained,", "so we stayed.", "Then we left."])
+    running = as_running_text(doc)
+    assert running.text == "It rained, so we stayed. Then we left."
+    assert [edu.text for edu in running.spans["edus"]] == [e.text for e in doc.spans["edus"]]
+    assert get_tree(running) == get_tree(doc)
+    assert running.user_data["rst_name"] == "two"
+    assert "layout" in running.spans and get_layout(running) is None
+    assert len(get_layout(doc)) == 2  # the original keeps its own
+
+
+@pytest.mark.parametrize("text", ["", "  ", "One line."])
+def test_a_text_without_breaks_stays_as_it_is(text):
+    doc = spacy.blank("en")(text)
+    doc.spans["edus"] = [doc[:]] if text.strip() else []
+    assert as_running_text(doc).text == text
+
+
+def test_scripts_without_spaces_get_none():
+    doc = two_paragraphs(["下雨了，", "我们在家。", "然后走了。"], lang="zh")
+    assert "\n\n" in doc.text and " " not in as_running_text(doc).text.replace(" 我", "我")
+    assert as_running_text(doc).text.endswith("。然后走了。")
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 40)])
+def test_a_corpus_hides_the_layout_of_its_share(tmp_path, share, expected):
+    docbin = new_docbin()
+    for _ in range(40):
+        docbin.add(two_paragraphs(["It rained,", "so we stayed.", "Then we left."]))
+    write_docbin(tmp_path / "x.spacy", docbin)
+    nlp = spacy.blank("en")
+    corpus = Corpus(tmp_path / "x.spacy", hide_layout=share)
+    hidden = [get_layout(example.predicted) is None for example in corpus(nlp)]
+    assert sum(hidden) == expected
+    some = Corpus(tmp_path / "x.spacy", hide_layout=0.5)
+    drawn = [[get_layout(example.predicted) is None for example in some(nlp)] for _ in range(2)]
+    assert drawn[0] == drawn[1] and 0 < sum(drawn[0]) < 40
