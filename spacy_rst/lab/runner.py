@@ -11,7 +11,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -309,34 +308,19 @@ def run_cells(
     """
     waiting = deque(cells)
     running: dict[subprocess.Popen, Cell] = {}
-    with _end_on_sigterm():
-        try:
-            while waiting or running:
-                while waiting and len(running) < n_process:
-                    cell = waiting.popleft()
-                    running[_start(grid_path, cell, folder, options)] = cell
-                ended = [process for process in running if process.poll() is not None]
-                for process in ended:
-                    cell = running.pop(process)
-                    yield cell, _outcome(process.returncode, cell, folder)
-                if not ended:
-                    time.sleep(POLL_SECONDS)
-        finally:
-            _stop(list(running))
-
-
-@contextmanager
-def _end_on_sigterm() -> Iterator[None]:
-    """Let a polite kill end Python as an interrupt does, by the way of all `finally` blocks."""
-
-    def end(*_: Any) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield
+        while waiting or running:
+            while waiting and len(running) < n_process:
+                cell = waiting.popleft()
+                running[_start(grid_path, cell, folder, options)] = cell
+            ended = [process for process in running if process.poll() is not None]
+            for process in ended:
+                cell = running.pop(process)
+                yield cell, _outcome(process.returncode, cell, folder)
+            if not ended:
+                time.sleep(POLL_SECONDS)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        _stop(list(running))
 
 
 def _start(

@@ -36,6 +36,8 @@ NOT_IN_ROWS = LISTS | HEADINGS.keys() | {"table", "blockquote", "pre", "figure",
 UNLIKE_TEXT = re.compile(
     r"&(?:#[xX]?[0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?|<[/!?A-Za-z][^>]*>?|\r\n?|\n|\0"
 )
+REFERENCE_START = re.compile(r"(&#\d*)(\D)")
+REPLACEMENT = "\ufffd"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def write_html(source: str, writer: LayoutWriter, container: Container, offset: 
     container (Container): What the HTML stands in.
     offset (int): Where it starts in the source of the whole document.
     """
+    source = REFERENCE_START.sub(_without_odd_digit, source)
     page = JustHTML(source, sanitize=False, track_node_locations=True)
     places = [_Place(container)]
     for node, is_start in _walk(page.root):
@@ -90,6 +93,11 @@ def write_html(source: str, writer: LayoutWriter, container: Container, offset: 
             left = places.pop()
             if left.container is not places[-1].container or node.name in DIVISIONS:
                 _divide(writer, places[-1])
+
+
+def _without_odd_digit(reference: re.Match[str]) -> str:
+    """Replace a digit such as ², which the parser would take for a part of the number."""
+    return reference[1] + (REPLACEMENT if reference[2].isdigit() else reference[2])
 
 
 def _walk(root: Node) -> Iterator[tuple[Node | Text, bool]]:
@@ -183,11 +191,20 @@ def _align(text: str, source: str, position: int) -> Iterator[tuple[str, int, in
             position += len(piece)
         if unlike is None or position < end:
             break
-        written = html.unescape(unlike[0]) if unlike[0][0] == "&" else unlike[0]
-        written = "\n" if written[0] == "\r" else written
-        if text.startswith(written, done):
+        written = _unescape(unlike[0])
+        if written and text.startswith(written, done):
             yield written, position, unlike.end()
             done += len(written)
         position = unlike.end()
     if done < len(text):
         yield text[done:], position, position
+
+
+def _unescape(written: str) -> str:
+    """What a reader sees of an entity or the end of a line."""
+    if written[0] == "\r":
+        return "\n"
+    try:
+        return html.unescape(written) if written[0] == "&" else written
+    except ValueError:  # a number of thousands of digits
+        return REPLACEMENT

@@ -14,13 +14,13 @@ from typing import Any
 import spacy
 from spacy.tokens import Doc
 
-from spacy_rst import relations
 from spacy_rst.cli._texts import find_texts, read_texts
 from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
 from spacy_rst.lab.grid import Cell, read_grid
 from spacy_rst.lab.runner import ResultFolder
+from spacy_rst.relations import read_relations
 from spacy_rst.translator.table import TableTranslator
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.convert import convert_document, read_file
@@ -238,14 +238,8 @@ def _read_treebank_list(content: bytes, folder: Path) -> None:
 
 
 def _read_relations(content: bytes, folder: Path) -> None:
-    usual = relations.RELATIONS_FILE
-    relations.RELATIONS_FILE = _write(content, folder, "relations.tsv")
-    relations.relation_table.cache_clear()
-    try:
-        relations.relation_class("elaboration-additional", "en.rstdt")
-    finally:
-        relations.RELATIONS_FILE = usual
-        relations.relation_table.cache_clear()
+    read_relations.cache_clear()
+    read_relations(_write(content, folder, "relations.tsv"))
 
 
 def _translation_table() -> list[str]:

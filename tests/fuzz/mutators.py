@@ -60,7 +60,7 @@ def mutate_text(text: str, rng: Random) -> bytes:
     for _ in range(rng.randint(1, MAX_CHANGES)):
         text = rng.choice(GENTLE_CHANGES if is_gentle else TEXT_CHANGES)(text, rng)
     if is_gentle:
-        return text.encode("utf8")
+        return text.encode("utf8", errors="surrogatepass")
     if rng.random() < 0.1:
         return text.encode(rng.choice(ENCODINGS), errors="replace")
     content = text.encode("utf8", errors="surrogatepass")

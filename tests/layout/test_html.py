@@ -168,3 +168,17 @@ def test_any_text_is_read(parts):
     layout = read(source)
     for segment in layout.segments:
         assert 0 <= segment.source_start <= segment.source_end <= len(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a &#1; b", "a b"),
+        ("a &#x; b", "a &#x; b"),
+        ("a &#²; b", "a &#\ufffd; b"),
+        ("a &#1²; b", "a \ufffd; b"),
+        (f"a &#{'9' * 4400}; b", "a \ufffd b"),
+    ],
+)
+def test_references_to_no_character(source, text):
+    assert " ".join(read(source).text.replace("\x01", "").split()) == text
