@@ -23,9 +23,10 @@ ROOMS = """
     languages spans
     doc doc_layout
     windows shims recurrent
-    gold pipe
+    gold
     treebank
     encoder
+    pipe
     segmenter
     parser
     display scoring
