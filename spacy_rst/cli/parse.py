@@ -133,7 +133,7 @@ def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
     before = nlp.pipe_names[: nlp.pipe_names.index(parser)]
     segmenters = [name for name in before if makes_edus(nlp, name)]
     if edus is EduUnits.auto:
-        if not segmenters:
+        if not segmenters and "doc.spans" not in metas[parser].assigns:
             raise RstError(Errors.R518.format(model=model))
         return nlp
     for name in segmenters:

@@ -155,7 +155,8 @@ class SpyModel:
     """Records how many Docs each call gets."""
 
     def __init__(self, model, sizes):
-        self.model, self.sizes, self.shims = model, sizes, model.shims
+        self.model, self.sizes = model, sizes
+        self.shims, self.get_ref = model.shims, model.get_ref
 
     def predict(self, docs):
         self.sizes.append(len(docs))

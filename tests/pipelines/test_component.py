@@ -16,6 +16,7 @@ from spacy.training import Example
 
 import spacy_rst
 from spacy_rst import RstError
+from spacy_rst.cli.parse import EduUnits, load_pipeline
 from spacy_rst.doc_layout import LAYOUT_KEY, get_layout, set_layout
 from spacy_rst.layout import read_plain
 from spacy_rst.pipelines.component import Rst
@@ -220,6 +221,15 @@ def test_another_pipeline_is_saved_as_a_whole(tmp_path):
     loaded.to_disk(tmp_path / "second")
     for other in (loaded, again, spacy.load(tmp_path / "second")):
         assert tree_of(other(TEXTS[0])) == tree_of(doc)
+
+
+def test_the_command_line_takes_such_a_pipeline(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    text = "It rained, so we stayed. Nobody minded."
+    doc = load_pipeline(str(tmp_path))(text)
+    assert tree_of(doc) == tree_of(nlp(text)) and len(doc.spans["edus"]) == 3
+    sentences = load_pipeline(str(tmp_path), EduUnits.sentences)(text)
+    assert len(sentences.spans["edus"]) == 2 and sentences._.rst_tree is not None
 
 
 # Mistakes
