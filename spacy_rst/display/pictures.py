@@ -19,6 +19,7 @@ DOTS_PER_INCH = 96  # of SVG's own pixels
 MAX_PIXELS = 100_000_000  # more take gigabytes of memory
 PAGE = Path(__file__).parent / "page.typ"
 SVG = "http://www.w3.org/2000/svg"
+LOOK = ("x", "y", "fill", "font-size", "font-weight", "text-anchor")
 
 
 def render_png(tree: RstTree, *, scale: float = 2.0, **options: Any) -> bytes:
@@ -61,23 +62,13 @@ def _typeset(svg: Element, file_format: str, **options: Any) -> bytes:
     return content
 
 
-def _take_texts(element: Element, inherited: dict[str, str]) -> list[list[Any]]:
-    """Take the texts out of a picture; return them with their places and looks."""
-    looks = {**inherited, **element.attrib}
-    if element.tag.endswith("}tspan") or (element.tag.endswith("}text") and element.text):
-        return [
-            [
-                float(looks["x"]),
-                float(looks["y"]),
-                float(looks["font-size"]),
-                looks.get("text-anchor", "start"),
-                looks["fill"],
-                looks.get("font-weight", "regular"),
-                "rtl" if looks.get("text-anchor") == "end" else "ltr",
-                element.text or "",
-            ]
-        ]
-    texts = [text for child in element for text in _take_texts(child, looks)]
+def _take_texts(element: Element, inherited: dict[str, str]) -> list[dict[str, str]]:
+    """Take the texts out of a picture; return each with its place and look."""
+    own = {name: value for name, value in element.attrib.items() if name in LOOK}
+    look = {**inherited, **own}
+    texts = [text for child in element for text in _take_texts(child, look)]
+    if element.tag in (f"{{{SVG}}}text", f"{{{SVG}}}tspan") and element.text:
+        texts.append({**look, "content": element.text})
     for child in element.findall(f"{{{SVG}}}text"):
         element.remove(child)
     return texts
