@@ -268,9 +268,9 @@ def _jsonl_texts() -> list[str]:
 
 def _read_jsonl(content: bytes, folder: Path) -> None:
     path = _write(content, folder, "texts.jsonl")
-    problems = [
-        text for _, text in read_texts(find_texts([str(path)])) if not isinstance(text, str)
-    ]
+    files, _ = find_texts([str(path)])
+    problems = [text for _, text in read_texts(files) if not isinstance(text, str)]
+    # Those without a code first: they are the failures.
     for problem in sorted(problems, key=lambda problem: isinstance(problem, RstError)):
         raise problem
 
