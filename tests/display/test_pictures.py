@@ -39,7 +39,14 @@ def test_png_has_the_size_of_the_svg(scale):
     assert shape == (round(height * scale), round(width * scale), 3)
 
 
-@pytest.mark.parametrize("edus", [PERSIAN, CHINESE, ENGLISH])
+# Typst brings fonts for Latin scripts alone.
+needs_fonts = pytest.mark.system
+
+
+@pytest.mark.parametrize(
+    "edus",
+    [pytest.param(PERSIAN, marks=needs_fonts), pytest.param(CHINESE, marks=needs_fonts), ENGLISH],
+)
 def test_texts_are_drawn_inside_their_boxes(edus):
     tree = RstTree.from_splits(SPLITS, edus)
     picture = pixels(render_png(tree, scale=1))
@@ -54,6 +61,7 @@ def test_texts_are_drawn_inside_their_boxes(edus):
     assert empty[diagram.boxes[0].top + 15 :].min() > 0.5
 
 
+@needs_fonts
 def test_signs_of_one_letter_are_set_together():
     """Vowels that stand before or above their consonant take no room of their own."""
     consonants, syllables = (
