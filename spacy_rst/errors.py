@@ -439,12 +439,12 @@ class Errors(metaclass=_MessagesWithCodes):
         "for them."
     )
     R523 = "{path} cannot be written ({error})."
-    R524 = "{path} does not hold lines of trees, so there is nothing to go on with. Remove it."
+    R524 = "{path} does not hold lines of trees, so --resume cannot go on with it. Name another."
+    R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
     R526 = (
         "{path} is no file of trees by its name: these end with {endings}. Trees of texts are made "
         "with 'python -m spacy rst parse'."
     )
-    R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
 
     # Translation
     R600 = (

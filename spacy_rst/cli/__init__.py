@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from multiprocessing import active_children
 from types import FrameType
 
 import typer
@@ -19,18 +20,22 @@ spacy_app.add_typer(rst_app)
 
 
 @rst_app.callback()
-def end_like_ctrl_c() -> None:
-    """Let a request to end (SIGTERM) be like Ctrl-C in all commands: they tidy up first."""
+def stop_in_good_order() -> None:
+    """Let all commands tidy up when they are stopped, by Ctrl-C or a request to end (SIGTERM)."""
     if threading.current_thread() is not threading.main_thread():
         return  # where signals cannot be handled
     main_process = os.getpid()
 
-    def handle(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if os.getpid() != main_process:  # a worker, which has nothing to tidy up
             os._exit(128 + number)
+        for worker in active_children():  # spaCy would wait for them, and they for spaCy
+            worker.terminate()
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, handle)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
 
 
 from . import (  # noqa: E402, F401  (registering the commands)

@@ -238,23 +238,19 @@ class LinesOutput(Output):
             self._part.unlink()
 
     def _take_up(self) -> None:
-        if self._target.is_file() and not self._part.exists():
-            shutil.copyfile(self._target, self._part)
-        self._part.touch()
-        with self._part.open("r+b") as lines:
-            n_bytes = 0
+        source = self._part if self._part.exists() else self._target
+        if not source.is_file():
+            return
+        n_bytes = 0
+        with source.open("rb") as lines:
             for line in lines:
                 if not line.endswith(b"\n"):  # the run was killed while it wrote this
-                    lines.truncate(n_bytes)
                     break
+                self._done[_name_in(line, source)] += 1
                 n_bytes += len(line)
-                self._done[self._name_in(line)] += 1
-
-    def _name_in(self, line: bytes) -> str:
-        try:
-            return str(json.loads(line)["name"])
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise RstError(Errors.R524.format(path=self._part)) from error
+        if source is self._target:
+            shutil.copyfile(source, self._part)
+        os.truncate(self._part, n_bytes)
 
     def has(self, origin: Origin) -> bool:
         """See `Output.has`."""
@@ -342,6 +338,13 @@ class FolderOutput(Output):
         if self._resume is not None:
             self._list.write(_list_line(key, file))
             self._list.flush()
+
+
+def _name_in(line: bytes, path: Path) -> str:
+    try:
+        return str(json.loads(line)["name"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RstError(Errors.R524.format(path=path)) from error
 
 
 def _list_line(key: DocumentKey, file: str) -> str:

@@ -384,7 +384,10 @@ def test_resume_drops_half_a_line_and_refuses_other_files(run):
     assert Path("trees.jsonl").read_text() == whole
     write("trees.jsonl", "[1]\n")
     assert "R524" in run(*arguments, "--resume", code=1).stderr
-    assert Path("trees.jsonl").read_text() == "[1]\n"
+    assert Path("trees.jsonl").read_text() == "[1]\n" and names_in(".") == [
+        "texts.jsonl",
+        "trees.jsonl",
+    ]
 
 
 @pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
@@ -420,6 +423,30 @@ def test_signals_keep_what_is_finished(examples_and_model, tmp_path, signal_name
     assert b"skipped" in finished.stderr
     names = [line["name"] for line in json_lines((tmp_path / "trees.jsonl").read_text())]
     assert names == ["stdin_1", "stdin_2", "stdin_3"]
+
+
+def test_workers_do_not_hold_up_the_end(examples_and_model, gold, tmp_path):
+    """Regression: workers waited for someone to read what they had done, and spaCy for them."""
+    line = json.dumps({"text": "\n\n".join([gold[0].text] * 20)})
+    (tmp_path / "texts.jsonl").write_text(f"{line}\n" * 60, encoding="utf8")
+    code = "from tests.cli import test_parse; from spacy.cli import setup_cli; setup_cli()"
+    options = ["--n-process", "2", "--batch-size", "2", "--output", "trees.jsonl"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, "rst", "parse", "texts.jsonl", "-", *options]
+        + ["--model", examples_and_model[1]],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+    part = tmp_path / "trees.jsonl.part"
+    while running.poll() is None and not (part.exists() and part.stat().st_size):
+        time.sleep(0.05)
+    running.terminate()
+    try:
+        assert running.wait(timeout=300) == 130
+    finally:
+        running.kill()
 
 
 def test_a_file_for_one_tree_refuses_two(run):
