@@ -47,7 +47,7 @@ def run(*arguments: object, kill: Point | None = None, cwd: Path) -> None:
     finished = subprocess.run(
         [sys.executable, *start, "rst", *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,
     )
@@ -217,14 +217,15 @@ def _files_of(folder: Path) -> set[str]:
 @pytest.mark.parametrize("number", [1, 2])
 def test_bundle(number, is_there, undisturbed, tmp_path):
     nlp = spacy.blank("en")
+    home = tmp_path / "home"
+    home.mkdir()
     if is_there:
-        nlp.to_disk(tmp_path / "home" / "out")
+        nlp.to_disk(home / "out")
     elif number > 1:
         pytest.skip("a new folder is moved once")
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "new")
     whole = undisturbed("bundle", tmp_path, "bundle", tmp_path / "new", OUT)
-    home = tmp_path / "home"
     run("bundle", tmp_path / "new", home / "out", kill=Point(RENAME, "*", number), cwd=tmp_path)
     # The old pipeline, or the new one, is there as a whole, under its name or beside it.
     folders = [path.parent for path in home.rglob("config.cfg")]
