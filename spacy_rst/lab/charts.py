@@ -118,14 +118,14 @@ def draw_confusion(confusion: Confusion, *, what: str = "Relation") -> Figure:
     """
     if not confusion.total:
         raise RstError(Errors.R721.format(reason="the trees have no span in common"))
-    totals = [sum(row) for row in confusion.counts]
-    rows = zip(confusion.counts, totals, strict=True)
-    names = zip(confusion.labels, totals, strict=True)
+    shares: dict[str, dict[str, float | None]] = {}
+    for label, row in zip(confusion.labels, confusion.counts, strict=True):
+        total = sum(row)
+        parts = [count / total if total else None for count in row]
+        shares[f"{label} ({total:,})"] = dict(zip(confusion.labels, parts, strict=True))
     accuracy = 100 * (confusion.accuracy or 0)
     return _draw_matrix(
-        [[count / total if total else None for count in row] for row, total in rows],
-        row_names=[f"{name} ({total:,})" for name, total in names],
-        column_names=confusion.labels,
+        shares,
         row_title=f"Gold {what.lower()} (number of spans)",
         column_title=f"Predicted {what.lower()}",
         bar_title="% of the gold label",
@@ -171,13 +171,10 @@ def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_nam
     score_name (str): Which score it is.
     RETURNS (Figure): The chart.
     """
-    values = [list(row.values()) for row in matrix.values()]
-    if not any(value is not None for row in values for value in row):
+    if all(value is None for row in matrix.values() for value in row.values()):
         raise RstError(Errors.R721.format(reason="no score is known"))
     return _draw_matrix(
-        values,
-        row_names=list(matrix),
-        column_names=list(next(iter(matrix.values()))),
+        matrix,
         row_title="Trained on",
         column_title="Tested on",
         bar_title=f"{score_name}, %",
@@ -239,10 +236,8 @@ def _list_topics(axes: Axes, topic_map: TopicMap, n_keywords: int) -> None:
 
 
 def _draw_matrix(
-    values: Sequence[Sequence[float | None]],
+    matrix: Mapping[str, Mapping[str, float | None]],
     *,
-    row_names: Sequence[str],
-    column_names: Sequence[str],
     row_title: str,
     column_title: str,
     bar_title: str,
@@ -251,7 +246,8 @@ def _draw_matrix(
 ) -> Figure:
     """Draw shares between 0 and 1 as colours with their percentages in the cells. Whole numbers
     stand for counts, of which zeros are not written."""
-    percents = [[math.nan if v is None else 100 * v for v in row] for row in values]
+    row_names, column_names = list(matrix), list(next(iter(matrix.values())))
+    percents = [[math.nan if v is None else 100 * v for v in m.values()] for m in matrix.values()]
     known = [p for row in percents for p in row if not math.isnan(p)]
     number_style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
     with _style():

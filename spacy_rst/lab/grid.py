@@ -103,7 +103,9 @@ class Grid(BaseModel, extra="forbid", frozen=True):
 
     def _trainings(self) -> dict[str, tuple[str, ...]]:
         together = {"en": (ENGLISH,), "multi": tuple(self.languages)}
-        trainings = {name: learned for name, learned in together.items() if name in self.trainings}
+        trainings: dict[str, tuple[str, ...]] = {
+            name: languages for name, languages in together.items() if name in self.trainings
+        }
         if "mono" in self.trainings:
             # English alone is EN-Training, and need not be trained twice.
             alone = [name for name in self.languages if (name,) not in trainings.values()]
