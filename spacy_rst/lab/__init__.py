@@ -11,11 +11,7 @@ from ..errors import Errors, RstError
 
 @contextmanager
 def needed(library: str) -> Iterator[None]:
-    """Say how to install a library where its import fails.
-
-    library (str): The name of the library.
-    RAISES (RstError): If it is not installed.
-    """
+    """RAISES (RstError): If a library is not installed, with how to install it."""
     try:
         yield
     except ImportError as error:

@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -20,7 +21,6 @@ from ..scoring.parseval import (
     EduOffsets,
     F1Scores,
     LabelledSpans,
-    SpanCounts,
     count_spans,
     span_offsets,
     spans_of,
@@ -51,11 +51,7 @@ class TreePair(NamedTuple):
 
 
 def tree_pair(example: Example) -> TreePair:
-    """Take the trees of a document, with the places of their EDUs in the text.
-
-    example (Example): The document, with a gold tree.
-    RETURNS (TreePair): The trees.
-    """
+    """RETURNS (TreePair): The trees of a document, with the places of their EDUs in the text."""
     gold, predicted = get_tree(example.reference), get_tree(example.predicted)
     if gold is None:
         raise ValueError("the document has no gold tree")
@@ -115,17 +111,14 @@ def confusion_matrix(pairs: Pairs, *, of: str = "relation", n_labels: int = 0) -
         after them.
     """
     part = ("nuclearity", "relation").index(of)
-    counts: Counter[tuple[str, str]] = Counter()
+    compared: list[tuple[str, str]] = []
     for pair in pairs:
         gold, predicted = _labelled_spans(TreePair(*pair), "original")
-        for place in gold.keys() & predicted.keys():
-            counts[gold[place][part], predicted[place][part]] += 1
-    names = _kept_labels(counts, n_labels)
-    merged: Counter[tuple[str, str]] = Counter()
-    for labels, count in counts.items():
-        row, column = (label if label in names else OTHER for label in labels)
-        merged[row, column] += count
-    return Confusion(tuple(names), tuple(tuple(merged[g, p] for p in names) for g in names))
+        both = gold.keys() & predicted.keys()
+        compared += ((gold[place][part], predicted[place][part]) for place in both)
+    names = _kept_labels(Counter(chain.from_iterable(compared)), n_labels)
+    counts = Counter(tuple(n if n in names else OTHER for n in labels) for labels in compared)
+    return Confusion(tuple(names), tuple(tuple(counts[g, p] for p in names) for g in names))
 
 
 def _labelled_spans(pair: TreePair, method: str) -> tuple[LabelledSpans, LabelledSpans]:
@@ -134,11 +127,7 @@ def _labelled_spans(pair: TreePair, method: str) -> tuple[LabelledSpans, Labelle
     return list_spans(pair.gold.splits, pair.gold_edus), list_spans(predicted, pair.predicted_edus)
 
 
-def _kept_labels(counts: Counter[tuple[str, str]], n_labels: int) -> list[str]:
-    frequencies: Counter[str] = Counter()
-    for labels, count in counts.items():
-        for label in labels:
-            frequencies[label] += count
+def _kept_labels(frequencies: Counter[str], n_labels: int) -> list[str]:
     known = (*RELATION_CLASSES, *NUCLEARITIES)
     ordered = [label for label in known if label in frequencies]
     ordered += sorted(frequencies.keys() - set(known))
@@ -188,31 +177,31 @@ def _scores_by(
 ) -> list[BinScores]:
     """Compare the gold spans of each bin with all predicted ones (recall), and the predicted spans
     of each bin with all gold ones (precision)."""
-    recalls: dict[int, list[SpanCounts]] = defaultdict(list)
-    precisions: dict[int, list[SpanCounts]] = defaultdict(list)
+    recalls: dict[int, Counter[str]] = defaultdict(Counter)
+    precisions: dict[int, Counter[str]] = defaultdict(Counter)
     for pair in (TreePair(*pair) for pair in pairs):
         gold, predicted = _labelled_spans(pair, method)
         for number, spans in _binned(pair.gold, pair.gold_edus, gold, choose_bin).items():
-            recalls[number].append(count_spans(spans, predicted))
-        if pair.predicted is not None:
-            binned = _binned(pair.predicted, pair.predicted_edus, predicted, choose_bin)
-            for number, spans in binned.items():
-                precisions[number].append(count_spans(gold, spans))
+            recalls[number].update(count_spans(spans, predicted)._asdict())
+        binned = _binned(pair.predicted, pair.predicted_edus, predicted, choose_bin)
+        for number, spans in binned.items():
+            precisions[number].update(count_spans(gold, spans)._asdict())
     numbers = recalls.keys() | precisions.keys()
     bins = []
     for number in range(min(numbers, default=0), max(numbers, default=-1) + 1):
-        recall, precision = _sum(recalls[number]), _sum(precisions[number])
-        f1 = {metric: _f1(recall, precision, metric) for metric in METRICS}
-        scores = F1Scores(**f1) if recall.gold + precision.predicted else None
-        bins.append(BinScores(name(number), recall.gold, precision.predicted, scores))
+        recall, precision = recalls[number], precisions[number]
+        f1 = F1Scores(**{metric: _f1(recall, precision, metric) for metric in METRICS})
+        n_gold, n_predicted = recall["gold"], precision["predicted"]
+        scores = f1 if n_gold + n_predicted else None
+        bins.append(BinScores(name(number), n_gold, n_predicted, scores))
     return bins
 
 
 def _binned(
-    tree: RstTree, edus: EduOffsets | None, spans: LabelledSpans, choose_bin: ChooseBin
+    tree: RstTree | None, edus: EduOffsets | None, spans: LabelledSpans, choose_bin: ChooseBin
 ) -> dict[int, dict[tuple[int, int], tuple[str, str]]]:
     bins: dict[int, dict[tuple[int, int], tuple[str, str]]] = defaultdict(dict)
-    for node in tree.nodes():
+    for node in () if tree is None else tree.nodes():
         place = span_offsets(node.start, node.end, edus)
         # The spans of a tree are those of its nodes: only the leaves or the root are left over.
         if place in spans:
@@ -220,13 +209,9 @@ def _binned(
     return bins
 
 
-def _sum(counts: Sequence[SpanCounts]) -> SpanCounts:
-    return SpanCounts(*map(sum, zip(*counts, strict=True))) if counts else SpanCounts(*[0] * 6)
-
-
-def _f1(recall: SpanCounts, precision: SpanCounts, metric: str) -> float:
-    found, right = getattr(recall, metric), getattr(precision, metric)
-    return 2 / (recall.gold / found + precision.predicted / right) if found and right else 0.0
+def _f1(recall: Counter[str], precision: Counter[str], metric: str) -> float:
+    found, right = recall[metric], precision[metric]
+    return 2 / (recall["gold"] / found + precision["predicted"] / right) if found and right else 0.0
 
 
 def transfer_matrix(
@@ -244,12 +229,12 @@ def transfer_matrix(
         tested = {column for row in rows for column in row.scores}
         columns = [row.system for row in rows if row.system in tested]
         columns += sorted(tested - set(columns))
-    matrix: dict[str, dict[str, float | None]] = {row.system: {} for row in rows}
-    for row in rows:
-        for column in columns:
-            value = row.scores.get(column, {}).get(score)
-            matrix[row.system][column] = None if value is None else value.mean
-    return matrix
+
+    def mean(row: Row, column: str) -> float | None:
+        value = row.scores.get(column, {}).get(score)
+        return None if value is None else value.mean
+
+    return {row.system: {column: mean(row, column) for column in columns} for row in rows}
 
 
 def average_curves(curves: Sequence[Curve]) -> list[tuple[float, float]]:

@@ -14,6 +14,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,14 +118,14 @@ def draw_confusion(confusion: Confusion, *, what: str = "Relation") -> Figure:
     """
     if not confusion.total:
         raise RstError(Errors.R721.format(reason="the trees have no span in common"))
-    totals = [sum(row) for row in confusion.counts]
-    rows = zip(confusion.counts, totals, strict=True)
-    names = zip(confusion.labels, totals, strict=True)
+    shares: dict[str, dict[str, float | None]] = {}
+    for label, row in zip(confusion.labels, confusion.counts, strict=True):
+        total = sum(row)
+        parts = [count / total if total else None for count in row]
+        shares[f"{label} ({total:,})"] = dict(zip(confusion.labels, parts, strict=True))
     accuracy = 100 * (confusion.accuracy or 0)
     return _draw_matrix(
-        [[count / total if total else None for count in row] for row, total in rows],
-        row_names=[f"{name} ({total:,})" for name, total in names],
-        column_names=confusion.labels,
+        shares,
         row_title=f"Gold {what.lower()} (number of spans)",
         column_title=f"Predicted {what.lower()}",
         bar_title="% of the gold label",
@@ -170,13 +171,10 @@ def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_nam
     score_name (str): Which score it is.
     RETURNS (Figure): The chart.
     """
-    values = [list(row.values()) for row in matrix.values()]
-    if not any(value is not None for row in values for value in row):
+    if all(value is None for row in matrix.values() for value in row.values()):
         raise RstError(Errors.R721.format(reason="no score is known"))
     return _draw_matrix(
-        values,
-        row_names=list(matrix),
-        column_names=list(next(iter(matrix.values()))),
+        matrix,
         row_title="Trained on",
         column_title="Tested on",
         bar_title=f"{score_name}, %",
@@ -188,12 +186,7 @@ def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_nam
 def draw_topics(topic_map: TopicMap, *, n_keywords: int = 8) -> Figure:
     """Draw documents as points that lie close together where they are alike, in the colour of
     their treebank and with a mark for the language they were written in. A number stands in the
-    middle of each topic; its keywords stand beside.
-
-    topic_map (TopicMap): The documents and topics.
-    n_keywords (int): How many keywords to print for each topic.
-    RETURNS (Figure): The chart.
-    """
+    middle of each topic; its first keywords stand beside."""
     with _style():
         figure = Figure(figsize=(11.0, 6.0))
         axes, side = figure.subplots(1, 2, width_ratios=(2.1, 1))
@@ -204,9 +197,8 @@ def draw_topics(topic_map: TopicMap, *, n_keywords: int = 8) -> Figure:
             if topic.place is not None:
                 axes.annotate(str(topic.number), topic.place, bbox=badge, zorder=5, **bold)
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
-        axes.set_title(
-            f"{len(topic_map.documents):,} documents, {len(topic_map.topics)} topics (LDA)"
-        )
+        n_documents, n_topics = len(topic_map.documents), len(topic_map.topics)
+        axes.set_title(f"{n_documents:,} documents, {n_topics} topics (LDA)")
         side.axis("off")
         _list_topics(side, topic_map, n_keywords)
         handles, labels = axes.get_legend_handles_labels()
@@ -221,19 +213,13 @@ def _scatter_documents(axes: Axes, topic_map: TopicMap) -> None:
     for document in topic_map.documents:
         points[document.treebank, document.original_language].append(document.place)
     treebanks, languages = (sorted(set(names)) for names in zip(*points, strict=True))
+    dots: dict[str, Any] = {"s": 22, "alpha": 0.7, "linewidths": 0.3, "edgecolors": "white"}
     for treebank, language in sorted(points):
         xs, ys = zip(*points[treebank, language], strict=True)
-        axes.scatter(
-            xs,
-            ys,
-            s=22,
-            marker=_cycle(MARKERS, languages.index(language)),
-            color=_cycle(COLORS, treebanks.index(treebank)),
-            alpha=0.7,
-            linewidths=0.3,
-            edgecolors="white",
-            label=f"{treebank or language or 'unknown'} ({len(xs)})",
-        )
+        color = _cycle(COLORS, treebanks.index(treebank))
+        marker = _cycle(MARKERS, languages.index(language))
+        label = f"{treebank or language or 'unknown'} ({len(xs)})"
+        axes.scatter(xs, ys, color=color, marker=marker, label=label, **dots)
 
 
 def _list_topics(axes: Axes, topic_map: TopicMap, n_keywords: int) -> None:
@@ -250,10 +236,8 @@ def _list_topics(axes: Axes, topic_map: TopicMap, n_keywords: int) -> None:
 
 
 def _draw_matrix(
-    values: Sequence[Sequence[float | None]],
+    matrix: Mapping[str, Mapping[str, float | None]],
     *,
-    row_names: Sequence[str],
-    column_names: Sequence[str],
     row_title: str,
     column_title: str,
     bar_title: str,
@@ -262,8 +246,10 @@ def _draw_matrix(
 ) -> Figure:
     """Draw shares between 0 and 1 as colours with their percentages in the cells. Whole numbers
     stand for counts, of which zeros are not written."""
-    percents = [[math.nan if v is None else 100 * v for v in row] for row in values]
+    row_names, column_names = list(matrix), list(next(iter(matrix.values())))
+    percents = [[math.nan if v is None else 100 * v for v in m.values()] for m in matrix.values()]
     known = [p for row in percents for p in row if not math.isnan(p)]
+    number_style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
     with _style():
         width = 0.09 * max(map(len, row_names)) + 0.55 * len(column_names) + 3.0
         figure = Figure(figsize=(max(7.0, width), 0.42 * len(row_names) + 2.6))
@@ -277,23 +263,16 @@ def _draw_matrix(
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         if len(column_names) <= MAX_NUMBERED_COLUMNS:
-            _write_numbers(axes, percents, decimals, highest / 2)
+            for y, x in product(range(len(row_names)), range(len(column_names))):
+                percent = percents[y][x]
+                if not math.isnan(percent) and (decimals or round(percent)):
+                    ink = "white" if percent < highest / 2 else "black"
+                    axes.text(x, y, f"{percent:.{decimals}f}", color=ink, **number_style)
         axes.set(xlabel=column_title, ylabel=row_title)
         axes.set_title(title, loc="left")
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label=bar_title)
         bar.outline.set_visible(False)  # type: ignore[operator]
     return figure
-
-
-def _write_numbers(
-    axes: Axes, percents: Sequence[Sequence[float]], decimals: int, middle: float
-) -> None:
-    for y, row in enumerate(percents):
-        for x, percent in enumerate(row):
-            if not math.isnan(percent) and (decimals or round(percent)):
-                ink = "white" if percent < middle else "black"
-                place = {"ha": "center", "va": "center", "color": ink, "fontsize": 8}
-                axes.text(x, y, f"{percent:.{decimals}f}", **place)  # type: ignore[arg-type]
 
 
 def _plot(

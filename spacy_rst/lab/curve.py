@@ -34,9 +34,13 @@ def make_curve_logger(
 
         def log_step(info: dict[str, Any] | None) -> None:
             log_to_console(info)
-            if info is not None:
-                curve.write(json.dumps(_point(info)) + "\n")
-                curve.flush()
+            if info is None:
+                return
+            point = {key: info[key] for key in ("epoch", "step", "seconds", "words")}
+            point["losses"] = {name: float(loss) for name, loss in info["losses"].items()}
+            point |= {"score": float(info["score"]), "scores": info["other_scores"]}
+            curve.write(json.dumps(point) + "\n")
+            curve.flush()
 
         def finish() -> None:
             finish_console()
@@ -47,19 +51,7 @@ def make_curve_logger(
     return setup
 
 
-def _point(info: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **{key: info[key] for key in ("epoch", "step", "seconds", "words")},
-        "losses": {name: float(loss) for name, loss in info["losses"].items()},
-        "score": float(info["score"]),
-        "scores": info["other_scores"],
-    }
-
-
 def best_point(curve: list[dict[str, Any]]) -> dict[str, Any]:
-    """Find the evaluation whose checkpoint spaCy kept: the best, and of equal ones the last.
-
-    curve (list[dict[str, Any]]): The evaluations of a training.
-    RETURNS (dict[str, Any]): The one.
-    """
+    """RETURNS (dict[str, Any]): The evaluation whose checkpoint spaCy kept: the best, and of equal
+    ones the last."""
     return max(curve, key=lambda point: (point["score"], point["step"]))

@@ -30,41 +30,27 @@ def write_analysis(
     n_relations: int = 0,
     n_depths: int = 10,
 ) -> list[Path]:
-    """Write all charts of a parser's errors, and their numbers.
-
-    pairs (Sequence[TreePair]): Gold and predicted trees.
-    output (Path): The folder.
-    method (str): "original" or "rst", for the F1 by length and depth.
-    n_relations (int): Show so many frequent relations and call the rest "other"; 0 for all.
-    n_depths (int): Tell so many depths apart.
-    RETURNS (list[Path]): The files.
-    """
-    files = []
-    for name, of, n_labels in (
-        ("relations", "relation", n_relations),
-        ("nuclearity", "nuclearity", 0),
-    ):
-        confusion = confusion_matrix(pairs, of=of, n_labels=n_labels)
-        files += save_chart(draw_confusion(confusion, what=of.title()), output / name)
-        files.append(_write_tsv(output / f"{name}.tsv", _confusion_rows(confusion)))
+    """Write all charts of a parser's errors, and their numbers: see `confusion_matrix` and
+    `scores_by_depth` for the options. RETURNS (list[Path]): The files."""
+    relations = confusion_matrix(pairs, n_labels=n_relations)
+    nuclearity = confusion_matrix(pairs, of="nuclearity")
     lengths = scores_by_length(pairs, method=method)
     depths = scores_by_depth(pairs, method=method, n_depths=n_depths)
-    for name, bins, x_name in (
-        ("length", lengths, "Length of the span in EDUs"),
-        ("depth", depths, "Depth of the node (root: 0)"),
+    length_name, depth_name = "Length of the span in EDUs", "Depth of the node (root: 0)"
+    files = []
+    for name, figure, rows in (
+        ("relations", draw_confusion(relations), _confusion_rows(relations)),
+        ("nuclearity", draw_confusion(nuclearity, what="Nuclearity"), _confusion_rows(nuclearity)),
+        ("length", draw_bins(lengths, x_name=length_name, method=method), _bin_rows(lengths)),
+        ("depth", draw_bins(depths, x_name=depth_name, method=method), _bin_rows(depths)),
     ):
-        files += save_chart(draw_bins(bins, x_name=x_name, method=method), output / name)
-        files.append(_write_tsv(output / f"{name}.tsv", _bin_rows(bins)))
+        files += [*save_chart(figure, output / name), _write_tsv(output / f"{name}.tsv", rows)]
     return files
 
 
 def write_topics(topic_map: TopicMap, output: Path) -> list[Path]:
-    """Write the map as PNG and SVG, and the topics, treebanks and documents as TSV.
-
-    topic_map (TopicMap): The map.
-    output (Path): The folder.
-    RETURNS (list[Path]): The files.
-    """
+    """Write the map as PNG and SVG, and the topics, treebanks and documents as TSV. RETURNS
+    (list[Path]): The files."""
     numbers = [f"topic_{topic.number}" for topic in topic_map.topics]
     topics = [
         (topic.number, topic.n_documents, " ".join(topic.keywords)) for topic in topic_map.topics

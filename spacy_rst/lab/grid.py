@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import srsly
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
+from pydantic import BaseModel, Field, StrictInt, ValidationError, model_validator
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -50,7 +50,7 @@ class Cell:
         return f"{self.training}.{self.approach}.seed{self.seed}"
 
 
-class Approach(BaseModel):
+class Approach(BaseModel, extra="forbid", frozen=True):
     """A way to read many languages: an encoder that knows them, or English translations.
 
     config (Path): The training config.
@@ -58,13 +58,11 @@ class Approach(BaseModel):
         `spacy rst translate` makes it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     config: Path
     corpus: Path
 
 
-class Grid(BaseModel):
+class Grid(BaseModel, extra="forbid", frozen=True):
     """What a grid file says. Paths are relative to the working directory, as everywhere in spaCy.
 
     approaches (dict[str, Approach]): The approaches by name, "encoder" and "translated" in the
@@ -77,8 +75,6 @@ class Grid(BaseModel):
     overrides (dict[str, dict[str, Any]]): Changes to the configs, by training or for "all":
         `{"all": {"training.max_epochs": 10}}`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     approaches: dict[Name, Approach] = Field(min_length=1)
     languages: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(min_length=1)
@@ -106,11 +102,10 @@ class Grid(BaseModel):
         ]
 
     def _trainings(self) -> dict[str, tuple[str, ...]]:
-        trainings: dict[str, tuple[str, ...]] = {}
-        if "en" in self.trainings:
-            trainings["en"] = (ENGLISH,)
-        if "multi" in self.trainings:
-            trainings["multi"] = tuple(self.languages)
+        together = {"en": (ENGLISH,), "multi": tuple(self.languages)}
+        trainings: dict[str, tuple[str, ...]] = {
+            name: languages for name, languages in together.items() if name in self.trainings
+        }
         if "mono" in self.trainings:
             # English alone is EN-Training, and need not be trained twice.
             alone = [name for name in self.languages if (name,) not in trainings.values()]
@@ -118,11 +113,7 @@ class Grid(BaseModel):
         return trainings
 
     def treebanks(self, languages: Iterable[str] | None = None) -> list[str]:
-        """List the treebanks of languages.
-
-        languages (Iterable[str] | None): The languages, by default all.
-        RETURNS (list[str]): Their treebanks.
-        """
+        """RETURNS (list[str]): The treebanks of languages, by default of all."""
         chosen = self.languages if languages is None else languages
         return [treebank for language in chosen for treebank in self.languages[language]]
 
@@ -144,13 +135,7 @@ def read_grid(path: Path) -> Grid:
 
 
 def make_grid(content: Any, path: str = "grid") -> Grid:
-    """Check the content of a grid file.
-
-    content (Any): The content.
-    path (str): The name of the file, for messages.
-    RETURNS (Grid): The grid.
-    RAISES (RstError): If something in it is missing, unknown or contradictory.
-    """
+    """Check the content of a grid file, whose name is for messages. See `read_grid`."""
     try:
         return Grid.model_validate(content)
     except ValidationError as error:
@@ -193,24 +178,17 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
 def _mean_over_languages(weights: Mapping[str, float | None]) -> dict[str, float | None]:
     """Move the weights of tree scores to their means over the languages. The old ones stay there
     as null: spaCy would bring the defaults back for those that are missing."""
-    moved: dict[str, float | None] = {}
+    moved = dict(weights)
     for key, weight in weights.items():
         is_tree_score = key.startswith(PREFIX) and not key.startswith(LANGUAGE_MEAN_PREFIX)
         if weight and is_tree_score:
             moved |= {key: None, language_mean_key(key): weight}
-        else:
-            moved[key] = weight
     return moved
 
 
 @lru_cache(maxsize=16)
 def hash_corpus(folder: Path) -> dict[str, str]:
-    """Hash the DocBins of a corpus.
-
-    folder (Path): The folder with `train`, `dev` and `test`.
-    RETURNS (dict[str, str]): SHA-256 of each file by its place in the folder.
-    RAISES (RstError): If a part has no files.
-    """
+    """RETURNS (dict[str, str]): SHA-256 of each DocBin of a corpus by its place in the folder."""
     hashes: dict[str, str] = {}
     for split in SPLITS:
         files = sorted((folder / split).rglob(f"*{SUFFIX}"))
@@ -222,13 +200,8 @@ def hash_corpus(folder: Path) -> dict[str, str]:
 
 
 def fingerprint(grid: Grid, cell: Cell) -> str:
-    """Identify what a cell does: its config, its data, and what it is scored on. Where the corpus
-    lies makes no difference.
-
-    grid (Grid): The grid.
-    cell (Cell): The cell.
-    RETURNS (str): SHA-256. A result with the same fingerprint need not be made again.
-    """
+    """RETURNS (str): SHA-256 of what a cell does: its config, its data, and what it is scored on.
+    Where the corpus lies makes no difference."""
     config = cell_config(grid, cell)
     config["paths"] |= {"train": None, "dev": None}
     data = hash_corpus(grid.approaches[cell.approach].corpus)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -28,14 +28,7 @@ from spacy.training.loop import DIR_MODEL_BEST, train
 from spacy.util import load_model
 from thinc.api import require_gpu
 
-from ..doc import (
-    NAME_KEY,
-    SOURCE_KEY,
-    TREEBANK_KEY,
-    document_fact,
-    edu_places,
-    original_language,
-)
+from ..doc import NAME_KEY, SOURCE_KEY, TREEBANK_KEY, document_fact, edu_places, original_language
 from ..errors import Errors, RstError
 from ..evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
 from ..scoring.parseval import SpanCounts
@@ -94,10 +87,7 @@ def _place(folder: str, ending: str = "") -> Callable[[ResultFolder, Cell], Path
 
 @dataclass(frozen=True)
 class ResultFolder:
-    """Where the files of a grid are: a folder for each kind, with one file or folder per cell.
-
-    root (Path): The output folder.
-    """
+    """Where the files of a grid are: a folder for each kind, with one file or folder per cell."""
 
     root: Path
 
@@ -114,12 +104,8 @@ class ResultFolder:
         return self.root / "report"
 
     def state(self, grid: Grid, cell: Cell) -> State:
-        """Find out how far a cell is.
-
-        grid (Grid): The grid.
-        cell (Cell): The cell.
-        RETURNS (State): Its state; outdated if there is a result of another config or other data.
-        """
+        """RETURNS (State): How far a cell is; outdated if there is a result of another config or
+        other data."""
         result = self.read(cell)
         if result is not None and result["fingerprint"] == fingerprint(grid, cell):
             return State.done
@@ -157,26 +143,19 @@ def run_cell(
 ) -> State:
     """Run one cell in this process, unless it is done or being run by another one.
 
-    grid (Grid): The grid.
-    cell (Cell): The cell.
-    folder (ResultFolder): Where the result goes.
-    gpu_id (int): The GPU, -1 for the CPU.
-    keep_model (bool): Keep the best pipeline.
     RETURNS (State): Done or running.
     """
-    lock = folder.lock(cell)
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    work, model = folder.work(cell), folder.model(cell)
+    work.parent.mkdir(parents=True, exist_ok=True)
     try:
         # The system frees the lock when the process ends, however it does. The patience is for
         # those who only look whether it is taken.
-        with FileLock(lock, timeout=LOCK_SECONDS):
+        with FileLock(folder.lock(cell), timeout=LOCK_SECONDS):
             if folder.state(grid, cell) is State.done:
                 return State.done
-            work = folder.work(cell)
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
             result = _train_and_score(grid, cell, work, gpu_id=gpu_id)
-            model = folder.model(cell)
             shutil.rmtree(model, ignore_errors=True)
             if keep_model:
                 model.parent.mkdir(exist_ok=True)
@@ -196,9 +175,8 @@ def _train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int) -> dict
     approach = grid.approaches[cell.approach]
     config = cell_config(grid, cell)
     logger = config["training"]["logger"]
-    curve_path = work / "curve.jsonl"
-    own_logger = {"@loggers": "spacy_rst.CurveLogger.v1", "path": str(curve_path)}
-    config["training"]["logger"] = own_logger
+    curve_path = str(work / "curve.jsonl")
+    config["training"]["logger"] = {"@loggers": "spacy_rst.CurveLogger.v1", "path": curve_path}
     if gpu_id >= 0:
         require_gpu(gpu_id)
     started, clock = _now(), time.perf_counter()
@@ -213,7 +191,7 @@ def _train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int) -> dict
     curve = list(srsly.read_jsonl(curve_path))
     chosen = best_point(curve)
     best = load_model(work / DIR_MODEL_BEST)
-    scores, documents = score_splits(best, grid, approach.corpus, modes)
+    scores, documents = _score_splits(best, grid, approach.corpus, modes)
     return {
         "cell": cell.name,
         "fingerprint": identity,
@@ -241,18 +219,11 @@ def _train_and_score(grid: Grid, cell: Cell, work: Path, *, gpu_id: int) -> dict
     }
 
 
-def score_splits(
+def _score_splits(
     nlp: Language, grid: Grid, corpus: Path, modes: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Score a pipeline on the development and the test data of all languages of a grid.
-
-    nlp (Language): The pipeline.
-    grid (Grid): The grid.
-    corpus (Path): The folder with `dev` and `test`.
-    modes (Sequence[str]): Where the EDUs come from: "gold", "predicted".
-    RETURNS (tuple[dict[str, Any], dict[str, Any]]): By split and mode, what `make_report` says,
-        and the counts of each document.
-    """
+    """Score a pipeline on the development and the test data of all languages of a grid: by split
+    and mode of EDUs, what `make_report` says, and the counts of each document."""
     scores: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
     documents: dict[str, dict[str, Any]] = {split: {} for split in SCORED_SPLITS}
     for split in SCORED_SPLITS:
@@ -265,12 +236,8 @@ def score_splits(
 
 
 def document_counts(example: Example) -> dict[str, Any]:
-    """Count what a document contributes to all scores.
-
-    example (Example): The parsed document.
-    RETURNS (dict[str, Any]): Its name, language, treebank and file, the fields of `SpanCounts` for
-        each metric, and those of `EduCounts`.
-    """
+    """RETURNS (dict[str, Any]): The name, language, treebank and file of a parsed document, the
+    fields of `SpanCounts` for each metric, and those of `EduCounts`."""
     gold = example.reference
     edus = count_edus(edu_places(gold), edu_places(example.predicted))
     return {
@@ -298,9 +265,6 @@ def run_cells(
     """Run cells, each in a process of its own, so that their memory is given back and a crash ends
     one cell only. When the generator is closed or interrupted, the processes are ended.
 
-    grid_path (Path): The grid file.
-    cells (Sequence[Cell]): The cells.
-    folder (ResultFolder): Where the results go.
     n_process (int): How many to run at a time.
     options (Sequence[str]): Further options of `python -m spacy rst experiments`.
     YIELDS (tuple[Cell, State]): Each cell at its end: done, failed, or running if another process
@@ -320,7 +284,7 @@ def run_cells(
             if not ended:
                 time.sleep(POLL_SECONDS)
     finally:
-        _stop(list(running))
+        _stop(running)
 
 
 def _start(
@@ -356,7 +320,7 @@ def _outcome(exit_code: int, cell: Cell, folder: ResultFolder) -> State:
     return State.failed
 
 
-def _stop(processes: Sequence[subprocess.Popen]) -> None:
+def _stop(processes: Collection[subprocess.Popen]) -> None:
     for process in processes:
         process.terminate()
     for process in processes:

@@ -12,11 +12,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, groupby, product
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, stdev
 
 from ..scoring.parseval import METRICS
 from ..scoring.scorer import AVERAGES, score_name
+from ..tables import read_table
 
 METHOD_NAMES = {"rst": "RST-Parseval", "original": "Original Parseval"}
 SHORT_NAMES = {"span": "S", "nuclearity": "N", "relation": "R", "full": "Full"}
@@ -80,11 +84,8 @@ def aggregate(seeds: Sequence[float]) -> Value:
 def aggregate_scores(
     seeds: Iterable[Mapping[str, Mapping[str, float]]],
 ) -> dict[str, dict[str, Value]]:
-    """Average all scores that several seeds gave.
-
-    seeds (Iterable[Mapping]): For each seed: language or treebank -> name of the score -> score.
-    RETURNS (dict): The `scores` of a `Row`. What only some seeds have is averaged over those.
-    """
+    """Average all scores that several seeds gave, by language or treebank and by name, to the
+    `scores` of a `Row`. What only some seeds have is averaged over those."""
     collected: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for columns in seeds:
         for column, scores in columns.items():
@@ -103,14 +104,13 @@ def published_rows() -> list[Row]:
         macro and micro figures, the others one of them.
     """
     systems: dict[tuple[str, str, str], dict[str, dict[str, Value]]] = {}
-    with PUBLISHED_FILE.open(encoding="utf8", newline="") as file:
-        for line in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            scores = systems.setdefault((line["system"], line["data"], line["note"]), {})
-            scores.setdefault(line["language"], {}).update(
-                (score_name("rst", line["average"], metric), Value(float(figure) / 100, n=None))
-                for metric in METRICS
-                if (figure := line.get(metric))
-            )
+    for _, line in read_table(PUBLISHED_FILE, ("system", "data", "note")):
+        scores = systems.setdefault((line["system"], line["data"], line["note"]), {})
+        scores.setdefault(line["language"], {}).update(
+            (score_name("rst", line["average"], metric), Value(float(figure) / 100, n=None))
+            for metric in METRICS
+            if (figure := line.get(metric))
+        )
     return [
         Row(system, data, scores, published=True, note=note)
         for (system, data, note), scores in systems.items()
@@ -142,24 +142,18 @@ def write_table(
     deviations (bool): Show standard deviations, too.
     RETURNS (str): The table, in percent (in CSV between 0 and 1), with the data of each row below.
     """
-    for names, known in (
-        ([format], list(WRITERS)),
-        (methods, list(METHOD_NAMES)),
-        (averages, list(AVERAGES)),
-        (judgements, METRICS),
-    ):
+    chosen = ([format], methods, averages, judgements)
+    for names, known in zip(chosen, (WRITERS, METHOD_NAMES, AVERAGES, METRICS), strict=True):
         for name in names:
             if name not in known:
                 raise ValueError(f"'{name}' is none of {', '.join(known)}")
     rows = _in_our_columns(rows, columns)
     if columns is None:
         columns = sorted({column for row in rows for column in row.scores}, key=_paper_order)
-    table = _Table(rows, columns, judgements, deviations)
-    blocks = [(method, average) for method in methods for average in averages]
-    filled = [block for block in blocks if table.rows_of(block)]
-    if not filled:
+    table = _Table(rows, columns, judgements, deviations, list(product(methods, averages)))
+    if not table.filled_blocks:
         raise ValueError(f"none of the {len(rows)} rows has a score for this table")
-    return WRITERS[format](table, filled)
+    return WRITERS[format](table)
 
 
 def _in_our_columns(rows: Sequence[Row], columns: Sequence[str] | None) -> list[Row]:
@@ -192,31 +186,26 @@ class _Table:
     columns: Sequence[str]
     judgements: Sequence[str]
     deviations: bool
+    blocks: Sequence[Block]
 
     def values(self, row: Row, column: str, block: Block) -> list[Value | None]:
         scores = row.scores.get(column, {})
         return [scores.get(score_name(*block, judgement)) for judgement in self.judgements]
 
-    def rows_of(self, block: Block) -> list[Row]:
-        return [
-            row
-            for row in self.rows
-            if any(value for column in self.columns for value in self.values(row, column, block))
-        ]
+    @cached_property
+    def filled_blocks(self) -> dict[Block, list[Row]]:
+        """The blocks that have scores, with the rows that have them."""
+        filled = defaultdict(list)
+        for block, row in product(self.blocks, self.rows):
+            if any(any(self.values(row, column, block)) for column in self.columns):
+                filled[block].append(row)
+        return filled
 
-    def grouped_rows(self, block: Block) -> list[tuple[Row, str]]:
-        """The rows, each with the name of the group that begins with it, "" where none does."""
-        rows = self.rows_of(block)
-        before = [None, *(row.published for row in rows)]
-        return [
-            (row, "" if row.published == previous else GROUP_NAMES[row.published])
-            for row, previous in zip(rows, before, strict=False)
-        ]
-
-    def notes(self, blocks: Sequence[Block]) -> dict[str, str]:
+    @cached_property
+    def notes(self) -> dict[str, str]:
         """The notes below the table with the letter of each, in the order of the rows."""
-        texts = [_note_of(row) for block in blocks for row in self.rows_of(block)]
-        return {text: _letters(number) for number, text in enumerate(dict.fromkeys(texts))}
+        texts = dict.fromkeys(map(_note_of, chain.from_iterable(self.filled_blocks.values())))
+        return {text: _letters(number) for number, text in enumerate(texts)}
 
     def percent(self, value: Value | None, deviation: str, missing: str) -> str:
         if value is None:
@@ -250,7 +239,7 @@ def _title(block: Block) -> str:
     return f"{METHOD_NAMES[method]}, {average} F1"
 
 
-def _write_markdown(table: _Table, blocks: Sequence[Block]) -> str:
+def _write_markdown(table: _Table) -> str:
     def text(plain: str) -> str:
         return MARKDOWN_SPECIAL.sub(r"\\\g<0>", plain)
 
@@ -262,41 +251,39 @@ def _write_markdown(table: _Table, blocks: Sequence[Block]) -> str:
 
     judgements = " / ".join(SHORT_NAMES[judgement] for judgement in table.judgements)
     empty = [""] * len(table.columns)
-    notes = table.notes(blocks)
     parts = []
-    for block in blocks:
+    for block, rows in table.filled_blocks.items():
         lines = [f"**{_title(block)}** ({judgements})", "", line("", *table.columns)]
         lines.append(line("---", *("---:" for _ in table.columns)))
-        for row, group in table.grouped_rows(block):
-            if group:
-                lines.append(line(f"*{group}*", *empty))
-            cells = (cell(table.values(row, column, block)) for column in table.columns)
-            lines.append(line(f"{text(row.system)} <sup>{notes[_note_of(row)]}</sup>", *cells))
+        for published, group in groupby(rows, key=attrgetter("published")):
+            lines.append(line(f"*{GROUP_NAMES[published]}*", *empty))
+            for row in group:
+                name = f"{text(row.system)} <sup>{table.notes[_note_of(row)]}</sup>"
+                cells = (cell(table.values(row, column, block)) for column in table.columns)
+                lines.append(line(name, *cells))
         parts.append("\n".join(lines))
-    listed = (f"<sup>{letter}</sup> {text(note)}" for note, letter in notes.items())
+    listed = (f"<sup>{letter}</sup> {text(note)}" for note, letter in table.notes.items())
     return "\n\n".join([*parts, "  \n".join(listed)]) + "\n"
 
 
-def _write_csv(table: _Table, blocks: Sequence[Block]) -> str:
+def _write_csv(table: _Table) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(CSV_HEADER)
-    for block in blocks:
-        for row in table.rows_of(block):
+    for block, rows in table.filled_blocks.items():
+        for row, column in product(rows, table.columns):
             system = (row.system, str(row.published).lower(), row.data, row.note)
-            for column in table.columns:
-                source = _language_of(column) if row.published else column
-                values = table.values(row, column, block)
-                for judgement, value in zip(table.judgements, values, strict=True):
-                    if value is None:
-                        continue
+            source = _language_of(column) if row.published else column
+            values = table.values(row, column, block)
+            for judgement, value in zip(table.judgements, values, strict=True):
+                if value is not None:
                     deviation = "" if value.deviation is None else f"{value.deviation:.6f}"
                     figures = (f"{value.mean:.6f}", deviation, value.n)
                     writer.writerow((*system, column, source, *block, judgement, *figures))
     return written.getvalue()
 
 
-def _write_latex(table: _Table, blocks: Sequence[Block]) -> str:
+def _write_latex(table: _Table) -> str:
     def text(plain: str) -> str:
         return LATEX_SPECIAL.sub(lambda found: LATEX_ESCAPES.get(found[0], "\\" + found[0]), plain)
 
@@ -306,7 +293,6 @@ def _write_latex(table: _Table, blocks: Sequence[Block]) -> str:
     def across(style: str, plain: str) -> str:
         return line(rf"\multicolumn{{{n_columns}}}{{l}}{{\{style}{{{plain}}}}}")
 
-    notes = table.notes(blocks)
     width = len(table.judgements)
     n_columns = 1 + width * len(table.columns)
     languages = [rf"\multicolumn{{{width}}}{{c}}{{{text(name)}}}" for name in table.columns]
@@ -325,19 +311,20 @@ def _write_latex(table: _Table, blocks: Sequence[Block]) -> str:
         "".join(rules),
         line("System", *short),
     ]
-    for block in blocks:
+    for block, rows in table.filled_blocks.items():
         lines += [r"\midrule", across("textbf", _title(block)), r"\midrule"]
-        for row, group in table.grouped_rows(block):
-            if group:
-                lines.append(across("textit", group))
-            name = rf"{text(row.system)}\textsuperscript{{{notes[_note_of(row)]}}}"
-            values = (v for column in table.columns for v in table.values(row, column, block))
-            lines.append(line(name, *(table.percent(v, r"{\tiny$\pm$%s}", "--") for v in values)))
+        for published, group in groupby(rows, key=attrgetter("published")):
+            lines.append(across("textit", GROUP_NAMES[published]))
+            for row in group:
+                name = rf"{text(row.system)}\textsuperscript{{{table.notes[_note_of(row)]}}}"
+                values = (v for column in table.columns for v in table.values(row, column, block))
+                cells = (table.percent(v, r"{\tiny$\pm$%s}", "--") for v in values)
+                lines.append(line(name, *cells))
     lines += [
         r"\bottomrule",
         r"\end{tabular}}",
         r"\par\smallskip\raggedright\footnotesize",
-        " \\\\\n".join(rf"\textsuperscript{{{n}}} {text(note)}" for note, n in notes.items()),
+        " \\\\\n".join(rf"\textsuperscript{{{n}}} {text(note)}" for note, n in table.notes.items()),
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"

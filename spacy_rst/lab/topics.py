@@ -131,7 +131,7 @@ def find_topics(
     """
     if n_topics < 2:
         raise ValueError("a topic map needs at least 2 topics")
-    described = [(_description(doc), words) for doc in docs if (words := list(topic_words(doc)))]
+    described = [(_description(doc), words) for doc in docs if (words := list(_topic_words(doc)))]
     if len(described) < n_topics:
         raise RstError(Errors.R718.format(n_topics=n_topics, n_docs=len(described)))
     counts, vocabulary = _count_words([words for _, words in described], max_features)
@@ -159,14 +159,11 @@ def find_topics(
     return TopicMap(topics, documents, len(vocabulary))
 
 
-def topic_words(doc: Doc) -> Iterator[str]:
-    """List the words of a document that can tell what it is about: no stop words of its language,
-    no numbers, no punctuation, none of one or two letters. Of Chinese and Japanese, the tokens of
-    two to four characters; where the text is not divided into such words, pairs of characters.
-
-    doc (Doc): The Doc.
-    YIELDS (str): The words in lower case.
-    """
+def _topic_words(doc: Doc) -> Iterator[str]:
+    """List the words of a document that can tell what it is about, in lower case: no stop words of
+    its language, no numbers, no punctuation, none of one or two letters. Of Chinese and Japanese,
+    the tokens of two to four characters; where the text is not divided into such words, pairs of
+    characters."""
     stop_words = _stop_words(str(document_fact(doc, LANGUAGE_KEY) or ""))
     tokens = [token.text.casefold() for token in doc]
     for word in _with_pairs_of_characters(tokens):

@@ -24,15 +24,19 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
+from spacy.util import minibatch
+
 from ..errors import Errors, RstError
 from ..languages import normal_code
-from .protocol import EngineUnavailable, check_positive, digest_of
+from .protocol import EngineUnavailable, check_positive, digest_of, unknown_pair
 from .registry import translators
 
 DEFAULT_DATA = "/usr/share/apertium"
@@ -45,7 +49,6 @@ END = re.compile(r"\[;(\d*)\]$")
 FIRST_WORD = re.compile(r"\W*(\w+)")
 FILLERS = b"[;]\0" * 4
 CHUNK_BYTES = 1 << 16
-SECONDS_TO_STOP = 5.0
 
 
 @translators("spacy_rst.ApertiumTranslator.v1")
@@ -71,7 +74,7 @@ class ApertiumTranslator:
     marks: bool = False
     timeout: float = 60.0
     batch_size: int = 500
-    _processes: dict[tuple[str, bool], ApertiumProcess] = field(default_factory=dict, init=False)
+    _processes: dict[tuple[str, bool], _Process] = field(default_factory=dict, init=False)
     _versions: dict[tuple[str, ...], str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -90,10 +93,8 @@ class ApertiumTranslator:
     def modes(self) -> dict[tuple[str, str], str]:
         """RETURNS (dict[tuple[str, str], str]): Apertium's mode for each direct pair."""
         found: dict[tuple[str, str], str] = {}
-        for name in self._run("-l").split():
-            match = MODE_NAME.fullmatch(name)
-            if match is not None:
-                found.setdefault((normal_code(match[1]), normal_code(match[2])), name)
+        for match in filter(None, map(MODE_NAME.fullmatch, self._run("-l").split())):
+            found.setdefault((normal_code(match[1]), normal_code(match[2])), match[0])
         return found
 
     def find_path(self, source: str, target: str) -> list[str]:
@@ -116,12 +117,7 @@ class ApertiumTranslator:
                     paths[reached] = [*paths[here], mode]
                     waiting.append(reached)
         if start == goal or goal not in paths:
-            known = ", ".join(f"{first}-{second}" for first, second in sorted(self.modes))
-            raise RstError(
-                Errors.R600.format(
-                    engine=self.name, source=source, target=target, known=known or "nothing"
-                )
-            )
+            raise unknown_pair(self, source, target, map("-".join, self.modes))
         return paths[goal]
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
@@ -130,60 +126,50 @@ class ApertiumTranslator:
         path = self.find_path(source, target)
         for mode in path:
             texts = self._translate_with(mode, texts, marks=self.marks and mode == path[-1])
-        return [match_case(old, new) for old, new in zip(segments, texts, strict=True)]
+        return [_match_case(old, new) for old, new in zip(segments, texts, strict=True)]
 
     def _translate_with(self, mode: str, segments: list[str], *, marks: bool) -> list[str]:
-        results = list(segments)
-        asked = [number for number, text in enumerate(segments) if text.strip()]
-        for start in range(0, len(asked), self.batch_size):
-            batch = asked[start : start + self.batch_size]
-            answers = self._ask(mode, [segments[number] for number in batch], marks=marks)
-            for number, answer in zip(batch, answers, strict=True):
-                results[number] = answer
-        return results
+        asked = [text for text in segments if text.strip()]
+        batches = minibatch(asked, self.batch_size)
+        answers = chain.from_iterable(self._ask(mode, batch, marks=marks) for batch in batches)
+        return [next(answers) if text.strip() else text for text in segments]
 
     def _ask(self, mode: str, segments: Sequence[str], *, marks: bool) -> list[str]:
         answers: list[str] = []
         problem = ""
         for _ in range(2):
             try:
-                process = self._process(mode, marks=marks)
-                process.exchange(segments[len(answers) :], answers)
+                self._process(mode, marks=marks).exchange(segments[len(answers) :], answers)
                 return answers
-            except ProcessFailure as error:
+            except _Failure as error:
                 problem = str(error)
                 self._processes.pop((mode, marks)).close()
-        raise RstError(
-            Errors.R602.format(mode=mode, problem=problem, segment=segments[len(answers)][:200])
-        )
+        failed = segments[len(answers)][:200]
+        raise RstError(Errors.R602.format(mode=mode, problem=problem, segment=failed))
 
-    def _process(self, mode: str, *, marks: bool) -> ApertiumProcess:
+    def _process(self, mode: str, *, marks: bool) -> _Process:
         process = self._processes.get((mode, marks))
         # A forked process must not talk through the pipes of its parent.
         if process is None or process.owner != os.getpid():
-            options = ["-z", "-f", "none", *([] if marks else ["-u"]), *self._data_options(), mode]
-            process = ApertiumProcess([self.program, *options], self.timeout)
-            self._processes[mode, marks] = process
+            unmarked = [] if marks else ["-u"]
+            command = self._command("-z", "-f", "none", *unmarked, mode)
+            process = self._processes[mode, marks] = _Process(command, self.timeout)
         return process
 
-    def _data_options(self) -> list[str]:
-        return [] if self.data is None else ["-d", str(self.data)]
+    def _command(self, *options: str) -> list[str]:
+        data = [] if self.data is None else ["-d", str(self.data)]
+        return [self.program, *data, *options]
 
     def _run(self, option: str) -> str:
-        command = [self.program, *self._data_options(), option]
+        command = self._command(option)
         try:
-            return subprocess.run(
-                command,
-                capture_output=True,
-                check=True,
-                timeout=self.timeout,
-                encoding="utf8",
-                errors="replace",
-            ).stdout
+            output = subprocess.check_output(
+                command, stderr=subprocess.DEVNULL, timeout=self.timeout
+            )
         except (OSError, subprocess.SubprocessError) as error:
-            raise EngineUnavailable(
-                Errors.R601.format(command=" ".join(command), error=error)
-            ) from error
+            message = Errors.R601.format(command=" ".join(command), error=error)
+            raise EngineUnavailable(message) from error
+        return output.decode(errors="replace")
 
     def _version_with(self, modes: Sequence[str]) -> str:
         if tuple(modes) not in self._versions:
@@ -215,141 +201,96 @@ class ApertiumTranslator:
         return {**self.__dict__, "_processes": {}}
 
 
-class ProcessFailure(Exception):
+class _Failure(Exception):
     """Raised when a process ended, kept silent, or answered something else."""
 
 
-class ApertiumProcess:
-    """An `apertium` process that stays open.
-
-    owner (int): The id of the Python process that started it.
-    """
+class _Process:
+    """An `apertium` process that stays open."""
 
     def __init__(self, command: Sequence[str], timeout: float) -> None:
-        """command (Sequence[str]): The program with its options.
-        timeout (float): Seconds without a sign of life after which it counts as dead.
-        """
         self.owner = os.getpid()
-        self._timeout = timeout
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
-        try:
-            self._popen = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                bufsize=0,
-                start_new_session=True,  # the script has children, which must end with it
-            )
-        except OSError as error:
-            raise EngineUnavailable(
-                Errors.R601.format(command=" ".join(command), error=error)
-            ) from error
-        assert self._popen.stdin is not None and self._popen.stdout is not None
-        self._stdin, self._stdout = self._popen.stdin.fileno(), self._popen.stdout.fileno()
-        os.set_blocking(self._stdin, False)
-        self._unwritten = b""
-        self._unread = b""
-        self._arrived: deque[bytes] = deque()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+        self._popen = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            bufsize=0,
+            start_new_session=True,  # the script has children, which must end with it
+        )
+        self._unwritten = bytearray()
+        self._records = _exchange_records(self._popen, self._unwritten, errors, timeout)
         self._sent = 0
         self._lock = Lock()
-        self.close = weakref.finalize(self, _stop, self._popen, self._errors, self.owner)
+        self.close = weakref.finalize(self, _stop, self._popen, errors, self.owner)
 
     def exchange(self, segments: Sequence[str], answers: list[str]) -> None:
-        """Have segments translated.
-
-        segments (Sequence[str]): The segments.
-        answers (list[str]): Gets the translations one by one, so that those that came before a
-            failure are not lost.
-        RAISES (ProcessFailure): If the process does not give them all.
-        """
+        """Have segments translated. The answers come one by one, so that those that came before a
+        failure are not lost."""
         with self._lock:
-            first = self._sent
+            first = expected = self._sent
             self._sent += len(segments)
-            records = (
-                f"{protect(text)}[;{number}]\0" for number, text in enumerate(segments, start=first)
-            )
-            self._unwritten += "".join(records).encode(errors="replace") + FILLERS
-            expected = first
-            for record in self._records():
+            for number, text in enumerate(segments, start=first):
+                self._unwritten += f"{_protect(text)}[;{number}]\0".encode(errors="replace")
+            self._unwritten += FILLERS
+            while expected < self._sent:
+                record = next(self._records, b"").decode(errors="replace")
                 end = END.search(record)
                 if end is not None and not end[1]:
                     continue  # a filler
                 if end is None or int(end[1]) != expected:
-                    raise ProcessFailure(f"It did not answer to segment {expected - first + 1}.")
-                answers.append(restore(record[: end.start()]))
+                    raise _Failure(f"It did not answer to segment {expected - first + 1}.")
+                answers.append(_restore(record[: end.start()]))
                 expected += 1
-                if expected == self._sent:
-                    return
 
-    def _records(self) -> Iterator[str]:
-        """Write and read, whatever is possible, so that neither side waits for the other."""
+
+def _exchange_records(
+    popen: subprocess.Popen[bytes], unwritten: bytearray, errors: IO[bytes], timeout: float
+) -> Iterator[bytes]:
+    """Write and read, whatever is possible, so that neither side waits for the other."""
+    stdin, stdout = popen.stdin, popen.stdout
+    assert stdin is not None and stdout is not None
+    os.set_blocking(stdin.fileno(), False)
+    unread = b""
+    while True:
         with selectors.DefaultSelector() as selector:
-            selector.register(self._stdout, selectors.EVENT_READ)
-            if self._unwritten:
-                selector.register(self._stdin, selectors.EVENT_WRITE)
-            while True:
-                while self._arrived:
-                    yield self._arrived.popleft().decode(errors="replace")
-                ready = selector.select(self._timeout)
-                if not ready:
-                    raise ProcessFailure(f"It kept silent for {self._timeout:g} seconds.")
-                for key, _ in ready:
-                    if key.fd == self._stdin and not self._write():
-                        selector.unregister(self._stdin)
-                    if key.fd == self._stdout:
-                        self._read()
-
-    def _write(self) -> bool:
-        """Write a part of what is to be written. RETURNS (bool): Whether there is more."""
-        try:
-            written = os.write(self._stdin, self._unwritten[:CHUNK_BYTES])
-        except BrokenPipeError:  # reading will tell that it ended
-            return False
-        self._unwritten = self._unwritten[written:]
-        return bool(self._unwritten)
-
-    def _read(self) -> None:
-        content = os.read(self._stdout, CHUNK_BYTES)
-        if not content:
-            self._errors.seek(0)
-            message = self._errors.read()[-500:].decode(errors="replace").strip()
-            raise ProcessFailure(f"It ended. {message}".strip())
-        *records, self._unread = (self._unread + content).split(b"\0")
-        self._arrived.extend(records)
+            selector.register(stdout, selectors.EVENT_READ)
+            if unwritten:
+                selector.register(stdin, selectors.EVENT_WRITE)
+            ready = [key.fileobj for key, _ in selector.select(timeout)]
+        if not ready:
+            raise _Failure(f"It kept silent for {timeout:g} seconds.")
+        if stdin in ready:
+            try:
+                del unwritten[: stdin.write(unwritten[:CHUNK_BYTES]) or 0]
+            except BrokenPipeError:  # reading will tell that it ended
+                unwritten.clear()
+        if stdout in ready:
+            content = stdout.read(CHUNK_BYTES)
+            if not content:
+                errors.seek(0)
+                message = errors.read()[-500:].decode(errors="replace")
+                raise _Failure(f"It ended. {message}".strip())
+            *records, unread = (unread + content).split(b"\0")
+            yield from records
 
 
 def _stop(popen: subprocess.Popen[bytes], errors: IO[bytes], owner: int) -> None:
-    if os.getpid() != owner:
-        return
-    for stream in (popen.stdin, popen.stdout):
-        if stream is not None:
-            stream.close()
-    try:
-        popen.wait(SECONDS_TO_STOP)
-    except subprocess.TimeoutExpired:
-        os.killpg(popen.pid, signal.SIGKILL)
-        popen.wait()
-    errors.close()
+    if os.getpid() == owner:
+        with errors, popen, suppress(ProcessLookupError):
+            os.killpg(popen.pid, signal.SIGKILL)
 
 
-def protect(text: str) -> str:
-    """Hide what Apertium's stream format would take for something else.
-
-    text (str): A segment.
-    RETURNS (str): The segment with reserved characters as numbers in blanks.
-    """
+def _protect(text: str) -> str:
+    """Hide what Apertium's stream format would take for something else."""
     return RESERVED.sub(
         lambda match: "[" + "".join(f"={ord(char):x}" for char in match[0]) + "]", text
     )
 
 
-def restore(text: str) -> str:
-    """Get reserved characters back.
-
-    text (str): What Apertium made of a protected segment.
-    RETURNS (str): The translation.
-    """
+def _restore(text: str) -> str:
+    """Get reserved characters back."""
     # Apertium escapes reserved characters that its dictionaries bring in.
     plain = ESCAPED.sub(r"\1", text)
     return PROTECTED.sub(
@@ -357,14 +298,9 @@ def restore(text: str) -> str:
     )
 
 
-def match_case(segment: str, translation: str) -> str:
-    """Begin a translation in lower case if its segment does: Apertium takes the beginning of a
-    segment for that of a sentence.
-
-    segment (str): The segment.
-    translation (str): Its translation.
-    RETURNS (str): The translation, as it is if its first word is a name or an abbreviation.
-    """
+def _match_case(segment: str, translation: str) -> str:
+    """Begin a translation in lower case if its segment does, unless its first word is a name or an
+    abbreviation: Apertium takes the beginning of a segment for that of a sentence."""
     old, new = FIRST_WORD.match(segment), FIRST_WORD.match(translation)
     if old is None or new is None or not old[1][0].islower() or not new[1][0].isupper():
         return translation

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from spacy.util import minibatch
 
 from ..errors import Errors, RstError
 from .protocol import check_positive, engine_version, translate_checked
@@ -19,16 +21,12 @@ from .registry import translators
 
 # "RSTt" and the version of the format: tells our files from other programs' databases.
 IDENTITY = (0x52535474, 1)
+IDENTIFY = "SELECT * FROM pragma_application_id, pragma_user_version"
 CONTENT = [("table", "translations")]
 LOCK_SECONDS = 60.0
 CREATE = """
-CREATE TABLE IF NOT EXISTS translations (
-    engine TEXT NOT NULL,
-    version TEXT NOT NULL,
-    source TEXT NOT NULL,
-    target TEXT NOT NULL,
-    text TEXT NOT NULL,
-    translation TEXT NOT NULL,
+CREATE TABLE translations (
+    engine TEXT, version TEXT, source TEXT, target TEXT, text TEXT, translation TEXT NOT NULL,
     PRIMARY KEY (engine, version, source, target, text)
 ) WITHOUT ROWID
 """
@@ -42,7 +40,8 @@ INSERT = "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?, ?, ?)"
 @translators("spacy_rst.CachedTranslator.v1")
 @dataclass(eq=False)
 class CachedTranslator:
-    """Asks another engine only for what it has not translated before.
+    """Asks another engine only for what it has not translated before. It has the name and version
+    of that engine.
 
     engine (Translator): The other engine.
     path (Path): The file for translations; it is made if it does not exist.
@@ -62,11 +61,7 @@ class CachedTranslator:
     def __post_init__(self) -> None:
         check_positive(batch_size=self.batch_size)
         self.path = Path(self.path)  # it may be a string
-
-    @property
-    def name(self) -> str:
-        """RETURNS (str): The name of the other engine."""
-        return self.engine.name
+        self.name: str = self.engine.name
 
     @property
     def version(self) -> str:
@@ -83,29 +78,21 @@ class CachedTranslator:
             return []
         key = (self.name, self.pair_version(source, target), source, target)
         unique = list(dict.fromkeys(segments))
-        known = self._read(key, unique)
+        with self._open() as database:
+            rows = ((text, database.execute(SELECT, (*key, text)).fetchone()) for text in unique)
+            known = {text: row[0] for text, row in rows if row is not None}
         missing = [text for text in unique if text not in known]
-        for start in range(0, len(missing), self.batch_size):
-            batch = missing[start : start + self.batch_size]
-            translated = translate_checked(self.engine, batch, source, target)
-            self._write(
-                (*key, text, result) for text, result in zip(batch, translated, strict=True)
-            )
-            known.update(zip(batch, translated, strict=True))
+        for batch in minibatch(missing, self.batch_size):
+            translations = translate_checked(self.engine, batch, source, target)
+            new = dict(zip(batch, translations, strict=True))
+            with self._open() as database:
+                database.execute("BEGIN IMMEDIATE")
+                database.executemany(INSERT, ((*key, *pair) for pair in new.items()))
+                database.execute("COMMIT")
+            known |= new
             self.n_translated += len(batch)
         self.n_cached += len(segments) - len(missing)
         return [known[text] for text in segments]
-
-    def _read(self, key: tuple[str, ...], texts: Sequence[str]) -> dict[str, str]:
-        with self._open() as database:
-            rows = ((text, database.execute(SELECT, (*key, text)).fetchone()) for text in texts)
-            return {text: row[0] for text, row in rows if row is not None}
-
-    def _write(self, rows: Iterator[tuple[str, ...]]) -> None:
-        with self._open() as database:
-            database.execute("BEGIN IMMEDIATE")
-            database.executemany(INSERT, rows)
-            database.execute("COMMIT")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -113,39 +100,28 @@ class CachedTranslator:
         processes."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None)
-            try:
-                self._prepare(database)
+            connection = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None)
+            with closing(connection) as database:
+                _prepare(database)
                 yield database
-            finally:
-                database.close()
-        except sqlite3.OperationalError as error:  # locked, no space, no permission
+        except (sqlite3.OperationalError, OSError) as error:  # locked, no space, no permission
             raise RstError(Errors.R611.format(path=self.path, error=error)) from error
         except sqlite3.DatabaseError as error:
             raise RstError(Errors.R610.format(path=self.path, error=error)) from error
-        except OSError as error:
-            raise RstError(Errors.R611.format(path=self.path, error=error)) from error
-
-    def _prepare(self, database: sqlite3.Connection) -> None:
-        database.execute("PRAGMA trusted_schema = OFF")
-        if _identity(database) != IDENTITY:
-            database.execute("BEGIN IMMEDIATE")
-            # Another process may have made the table while this one waited.
-            if _identity(database) != IDENTITY:
-                if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise self._foreign("it is a database for something else")
-                database.execute(CREATE)
-                database.execute(f"PRAGMA application_id = {IDENTITY[0]}")
-                database.execute(f"PRAGMA user_version = {IDENTITY[1]}")
-            database.execute("COMMIT")
-        # A view or trigger would be run by whatever is asked of the table.
-        if database.execute("SELECT type, name FROM sqlite_master").fetchall() != CONTENT:
-            raise self._foreign("it has more in it than a table of translations")
-
-    def _foreign(self, problem: str) -> RstError:
-        return RstError(Errors.R610.format(path=self.path, error=problem))
 
 
-def _identity(database: sqlite3.Connection) -> tuple[int, int]:
-    application_id = database.execute("PRAGMA application_id").fetchone()[0]
-    return application_id, database.execute("PRAGMA user_version").fetchone()[0]
+def _prepare(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA trusted_schema = OFF")
+    if database.execute(IDENTIFY).fetchone() != IDENTITY:
+        database.execute("BEGIN IMMEDIATE")
+        # Another process may have made the table while this one waited.
+        if database.execute(IDENTIFY).fetchone() != IDENTITY:
+            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise sqlite3.DatabaseError("it is a database for something else")
+            database.execute(CREATE)
+            database.execute(f"PRAGMA application_id = {IDENTITY[0]}")
+            database.execute(f"PRAGMA user_version = {IDENTITY[1]}")
+        database.execute("COMMIT")
+    # A view or trigger would be run by whatever is asked of the table.
+    if database.execute("SELECT type, name FROM sqlite_master").fetchall() != CONTENT:
+        raise sqlite3.DatabaseError("it has more in it than a table of translations")

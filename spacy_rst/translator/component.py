@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import srsly
+from spacy import util
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_model, load_model_from_config, load_model_from_path, minibatch
 from spacy.vocab import Vocab
 from thinc.api import Config
 
@@ -27,45 +27,6 @@ PARSER_FACTORY = "rst_parser"
 PARSER_FOLDER = "parser"
 
 
-@Language.factory(
-    "translated_rst_parser",
-    assigns=["doc._.rst_tree"],
-    requires=["doc.spans"],
-    default_config={
-        "engine": None,
-        "parser": None,
-        "source": None,
-        "target": "en",
-        "scorer": {"@scorers": "spacy_rst.rst_scorer.v1"},
-    },
-    default_score_weights=dict.fromkeys(SCORE_WEIGHTS),
-)
-def make_translated_rst_parser(
-    nlp: Language,
-    name: str,
-    engine: Any,  # for a protocol, spaCy's check of the type would fail
-    parser: str | None,
-    source: str | None,
-    target: str,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> TranslatedRstParser:
-    """Make a `translated_rst_parser` component.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`. It can
-        be set later, like the parser.
-    parser (str | None): The pipeline that parses the translations: a package's name or a folder.
-        It is loaded when it is first needed, and saved with the component.
-    source (str | None): The language of all Docs. By default the one that a Doc names in its user
-        data, else the pipeline's.
-    target (str): The language to translate into, which is that of the parser.
-    scorer (Callable | None): The scoring method.
-    RETURNS (TranslatedRstParser): The component.
-    """
-    return TranslatedRstParser(engine, parser, name, source=source, target=target, scorer=scorer)
-
-
 class TranslatedRstParser(Pipe):
     """Builds the discourse tree of each Doc by way of another language: its EDUs are translated,
     a parser of that language parses the translation, and the tree is put on the Doc.
@@ -75,16 +36,30 @@ class TranslatedRstParser(Pipe):
 
     def __init__(
         self,
-        engine: Translator | None,
-        parser: Language | str | Path | None,
+        engine: Any = None,  # for a protocol, spaCy's check of the type would fail
+        parser: Language | str | Path | None = None,
         name: str = "translated_rst_parser",
         *,
         source: str | None = None,
         target: str = "en",
         scorer: Callable[..., dict[str, Any]] | None = score_trees,
+        nlp: Language | None = None,
     ) -> None:
-        """Make the component. See `make_translated_rst_parser` for the arguments."""
-        self.engine = engine
+        """Make the component.
+
+        engine (Translator | None): Translates the EDUs, e.g. a `spacy_rst.TableTranslator.v1`. It
+            can be set later, like the parser.
+        parser (Language | str | Path | None): The pipeline that parses the translations, or its
+            package's name or folder. It is loaded when it is first needed, and saved with the
+            component.
+        name (str): The component's name.
+        source (str | None): The language of all Docs. By default the one that a Doc names in its
+            user data, else the pipeline's.
+        target (str): The language to translate into, which is that of the parser.
+        scorer (Callable | None): The scoring method.
+        nlp (Language | None): Not used; spaCy gives it to every factory.
+        """
+        self.engine: Translator | None = engine
         self.name = name
         self.source = source
         self.target = target
@@ -103,7 +78,12 @@ class TranslatedRstParser(Pipe):
         if self._parser is None:
             raise RstError(Errors.R631.format(name=self.name))
         if not isinstance(self._parser, Language):
-            self._parser = _checked(_load(self._parser))
+            try:
+                loaded = util.load_model(self._parser)
+            except (OSError, ValueError, ImportError) as error:
+                message = Errors.R632.format(parser=self._parser, error=error)
+                raise RstError(message) from error
+            self._parser = _checked(loaded)
         return self._parser
 
     @parser.setter
@@ -113,11 +93,7 @@ class TranslatedRstParser(Pipe):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
-        """Load the parser, so that a mistake shows at once. There is nothing to learn.
-
-        get_examples (Callable): Not used.
-        nlp (Language | None): Not used.
-        """
+        """Load the parser, so that a mistake shows at once. There is nothing to learn."""
         self.parser  # noqa: B018
 
     def __call__(self, doc: Doc) -> Doc:
@@ -139,7 +115,7 @@ class TranslatedRstParser(Pipe):
         batch_size (int): The number of Docs to buffer.
         YIELDS (Doc): The Docs in order.
         """
-        for docs in minibatch(stream, size=batch_size):
+        for docs in util.minibatch(stream, size=batch_size):
             try:
                 self.parse(docs)
             except EngineUnavailable as error:  # the other Docs would fare no better alone
@@ -155,17 +131,21 @@ class TranslatedRstParser(Pipe):
         docs (Sequence[Doc]): The Docs, with EDUs.
         RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
         """
-        n_edus = [len(get_edus(doc)) for doc in docs]
+        edus = [get_edus(doc) for doc in docs]
+        divided = [doc for doc, found in zip(docs, edus, strict=True) if len(found) > 1]
+        if divided:
+            pipeline = self.parser.pipeline
+            segmenters = [name for name, pipe in pipeline if getattr(pipe, "makes_edus", False)]
+            parsed = self.parser.pipe(self.translate(divided), disable=segmenters)
+            for doc, translated in zip(divided, parsed, strict=True):
+                tree = get_tree(translated)
+                if tree is None:
+                    raise RstError(Errors.R634.format(name=self.name))
+                set_tree(doc, RstTree.from_splits(tree.splits, scores=tree.scores))
         # A Doc of one EDU has nothing to divide, and needs no translation.
-        divided = [doc for doc, number in zip(docs, n_edus, strict=True) if number > 1]
-        for doc, translated in zip(divided, self._parse_translations(divided), strict=True):
-            tree = get_tree(translated)
-            if tree is None:
-                raise RstError(Errors.R634.format(name=self.name))
-            set_tree(doc, RstTree.from_splits(tree.splits, scores=tree.scores))
-        for doc, number in zip(docs, n_edus, strict=True):
-            if number < 2:
-                set_tree(doc, RstTree.from_splits([]) if number else None)
+        for doc, found in zip(docs, edus, strict=True):
+            if len(found) < 2:
+                set_tree(doc, RstTree.from_splits([]) if found else None)
 
     def translate(self, docs: Sequence[Doc]) -> list[Doc]:
         """Translate Docs, without parsing them.
@@ -181,33 +161,23 @@ class TranslatedRstParser(Pipe):
         translated = translate_docs(docs, self.engine, self.source, self.target, nlp=nlp)
         return [_bare_copy(doc, nlp.vocab) for doc in translated]
 
-    def _parse_translations(self, docs: Sequence[Doc]) -> Iterator[Doc]:
-        if not docs:
-            return iter(())
-        nlp = self.parser
-        segmenters = [name for name, pipe in nlp.pipeline if getattr(pipe, "makes_edus", False)]
-        return nlp.pipe(self.translate(docs), disable=segmenters)
-
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Save the parser, so that the component does not need its files any more.
 
         exclude (Iterable[str]): Names of parts to leave out: "parser".
         RETURNS (bytes): The parser.
         """
-        content: dict[str, Any] = {}
-        if self._parser is not None and PARSER_FOLDER not in exclude:
-            content = {
-                "config": self.parser.config.to_bytes(),
-                PARSER_FOLDER: self.parser.to_bytes(),
-            }
-        return srsly.msgpack_dumps(content)
+        parts: dict[str, Callable[[], bytes]] = {}
+        if self._parser is not None:
+            parts = {"config": self.parser.config.to_bytes, PARSER_FOLDER: self.parser.to_bytes}
+        return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
         """Load the parser from what `to_bytes` gave."""
         content = srsly.msgpack_loads(bytes_data)
-        if content and PARSER_FOLDER not in exclude:
+        if PARSER_FOLDER in content and PARSER_FOLDER not in exclude:
             config = Config().from_bytes(content["config"])
-            self.parser = load_model_from_config(config).from_bytes(content[PARSER_FOLDER])
+            self.parser = util.load_model_from_config(config).from_bytes(content[PARSER_FOLDER])
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -220,8 +190,18 @@ class TranslatedRstParser(Pipe):
         """Load the parser from the component's folder."""
         folder = Path(path) / PARSER_FOLDER
         if folder.exists() and PARSER_FOLDER not in exclude:
-            self.parser = load_model_from_path(folder)
+            self.parser = util.load_model_from_path(folder)
         return self
+
+
+make_translated_rst_parser = Language.factory(
+    "translated_rst_parser",
+    assigns=["doc._.rst_tree"],
+    requires=["doc.spans"],
+    default_config={"scorer": {"@scorers": "spacy_rst.rst_scorer.v1"}},
+    default_score_weights=dict.fromkeys(SCORE_WEIGHTS),
+    func=TranslatedRstParser,
+)
 
 
 def _bare_copy(doc: Doc, vocab: Vocab) -> Doc:
@@ -232,13 +212,6 @@ def _bare_copy(doc: Doc, vocab: Vocab) -> Doc:
     bare = Doc(vocab, words=words, spaces=spaces)
     set_edus(bare, [bare[edu.start : edu.end] for edu in get_edus(doc)])
     return bare
-
-
-def _load(parser: str | Path) -> Language:
-    try:
-        return load_model(parser)
-    except (OSError, ValueError, ImportError) as error:
-        raise RstError(Errors.R632.format(parser=parser, error=error)) from error
 
 
 def _checked(parser: Language) -> Language:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import islice, pairwise
 
 from spacy.language import Language
@@ -33,8 +33,6 @@ from ..tree import RstTree
 from .protocol import Translator, engine_version, translate_checked
 
 KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY, DECLARED_KEY, JOINED_KEY)
-MAX_RATIO = 5.0
-MAX_EXTRA = 50
 
 
 @dataclass(slots=True)
@@ -56,9 +54,8 @@ class TranslationCounts:
 
     def add(self, other: TranslationCounts) -> None:
         """Add other counts to these."""
-        for count in fields(self):
-            total = getattr(self, count.name) + getattr(other, count.name)
-            setattr(self, count.name, total)
+        for name, count in asdict(other).items():
+            setattr(self, name, getattr(self, name) + count)
 
 
 def translate_docs(
@@ -69,8 +66,8 @@ def translate_docs(
     *,
     nlp: Language | None = None,
     counts: TranslationCounts | None = None,
-    max_ratio: float = MAX_RATIO,
-    max_extra: int = MAX_EXTRA,
+    max_ratio: float = 5.0,
+    max_extra: int = 50,
 ) -> list[Doc]:
     """Translate the EDUs of Docs, with one call to the engine for each source language.
 
@@ -109,18 +106,13 @@ def translate_docs(
             _usable(text, translation, max_ratio * len(text) + max_extra, counts)
             for text, translation in zip(segments, translated, strict=True)
         )
-        origin = {
-            "language": language,
-            "engine": engine.name,
-            "version": engine_version(engine, language, target) if segments else "",
-        }
+        version = engine_version(engine, language, target) if segments else ""
+        origin = {"language": language, "engine": engine.name, "version": version}
         for number in numbers:
             edus = list(islice(usable, len(texts[number])))
             results[number] = _with_edus(docs[number], nlp, edus)
-            results[number].user_data |= {
-                LANGUAGE_KEY: target,
-                TRANSLATED_FROM_KEY: {**origin, "texts": texts[number]},
-            }
+            about = {**origin, "texts": texts[number]}
+            results[number].user_data |= {LANGUAGE_KEY: target, TRANSLATED_FROM_KEY: about}
     return [results[number] for number in range(len(docs))]
 
 
@@ -163,12 +155,14 @@ def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
         for token in translated:
             token.is_sent_start = False
         for old, new in zip(edus, get_edus(translated), strict=True):
-            new[0].is_sent_start = any(token.is_sent_start for token in _until_first_word(old))
-    tree = get_tree(doc)
-    if tree is not None:
+            # A boundary may be set on the white space in front of a word.
+            first = next((n for n, token in enumerate(old) if not token.is_space), 0)
+            new[0].is_sent_start = any(token.is_sent_start for token in old[: first + 1])
+    if (tree := get_tree(doc)) is not None:
         set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
-    facts = ((key, document_fact(doc, key)) for key in KEPT_KEYS)
-    translated.user_data |= {key: fact for key, fact in facts if fact is not None}
+    for key in KEPT_KEYS:
+        if (fact := document_fact(doc, key)) is not None:
+            translated.user_data[key] = fact
     return translated
 
 
@@ -179,9 +173,3 @@ def _paragraph_starts(doc: Doc, edus: Sequence[Span]) -> set[int]:
         for number, ((_, end), (start, _)) in enumerate(pairwise(places), start=1)
         if BLANK_LINE.search(doc.text, end, start)
     }
-
-
-def _until_first_word(edu: Span) -> Span:
-    """A boundary may be set on the white space in front of a word."""
-    first = next((token.i for token in edu if not token.is_space), edu.start)
-    return edu.doc[edu.start : first + 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -49,54 +49,41 @@ class EngineUnavailable(RstError):
 def translate_checked(
     engine: Translator, segments: Sequence[str], source: str, target: str
 ) -> list[str]:
-    """Translate segments and see to it that each has its translation. Without segments, the engine
-    is not asked.
+    """Translate segments like `Translator.translate`. Without segments, the engine is not asked.
 
-    engine (Translator): The engine.
-    segments (Sequence[str]): The segments.
-    source (str): The code of their language.
-    target (str): The code of the language to translate to.
-    RETURNS (list[str]): Their translations.
     RAISES (RstError): If the engine fails, or does not give one string for each segment.
     """
     if not segments:
         return []
     translations = list(engine.translate(segments, source, target))
     if len(translations) != len(segments):
-        raise RstError(
-            Errors.R604.format(
-                engine=engine.name, n_segments=len(segments), n_translations=len(translations)
-            )
-        )
-    for segment, translation in zip(segments, translations, strict=True):
-        if not isinstance(translation, str) or SURROGATE.search(translation):
-            raise RstError(
-                Errors.R605.format(engine=engine.name, segment=segment, value=translation)
-            )
+        counts = {"n_segments": len(segments), "n_translations": len(translations)}
+        raise RstError(Errors.R604.format(engine=engine.name, **counts))
+    for segment, value in zip(segments, translations, strict=True):
+        if not isinstance(value, str) or SURROGATE.search(value):
+            raise RstError(Errors.R605.format(engine=engine.name, segment=segment, value=value))
     return translations
 
 
 def engine_version(engine: Translator, source: str, target: str) -> str:
-    """Tell what an engine translates a pair with.
-
-    engine (Translator): The engine.
-    source (str): The code of the language to translate from.
-    target (str): The code of the language to translate to.
-    RETURNS (str): What its `pair_version` says, or its `version` where it has none.
-    """
+    """RETURNS (str): What `pair_version` says of a pair, or `version` in an engine without it."""
     pair_version = getattr(engine, "pair_version", None)
     return engine.version if pair_version is None else pair_version(source, target)
 
 
 def check_positive(**options: float) -> None:
-    """Refuse options that are 0 or less.
-
-    options (float): The options by their names.
-    RAISES (RstError): For the first that is not above 0.
-    """
+    """RAISES (RstError): For the first option that is not above 0."""
     for name, value in options.items():
         if not value > 0:
             raise RstError(Errors.R612.format(name=name, value=value))
+
+
+def unknown_pair(engine: Translator, source: str, target: str, known: Iterable[str]) -> RstError:
+    """RETURNS (RstError): That an engine has no way from a language to another."""
+    names = ", ".join(sorted(known)) or "nothing"
+    return RstError(
+        Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
+    )
 
 
 def digest_of(file: Path) -> bytes:

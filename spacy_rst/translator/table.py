@@ -14,7 +14,6 @@ from ..tables import read_table
 from .registry import translators
 
 COLUMNS = ("source", "target", "text", "translation")
-MISSING_CHOICES = ("error", "keep")
 
 
 @translators("spacy_rst.TableTranslator.v1")
@@ -35,9 +34,8 @@ class TableTranslator:
     missing: str = "error"
 
     def __post_init__(self) -> None:
-        if self.missing not in MISSING_CHOICES:
-            known = " or ".join(MISSING_CHOICES)
-            raise RstError(Errors.R609.format(value=self.missing, known=known))
+        if self.missing not in ("error", "keep"):
+            raise RstError(Errors.R609.format(value=self.missing, known="error or keep"))
         self._translations = _read_table(Path(self.path))
 
     @cached_property
@@ -52,35 +50,21 @@ class TableTranslator:
         found = [self._translations.get((*pair, _with_spaces(text))) for text in segments]
         missing = [text for text, hit in zip(segments, found, strict=True) if hit is None]
         if missing and self.missing == "error":
-            raise RstError(
-                Errors.R608.format(
-                    path=self.path,
-                    n_missing=len(missing),
-                    n_segments=len(segments),
-                    source=source,
-                    target=target,
-                    first=missing[0],
-                )
-            )
+            counts = {"n_missing": len(missing), "n_segments": len(segments)}
+            names = {"path": self.path, "source": source, "target": target, "first": missing[0]}
+            raise RstError(Errors.R608.format(**counts, **names))
         return [text if hit is None else hit for text, hit in zip(segments, found, strict=True)]
 
 
 def _read_table(path: Path) -> dict[tuple[str, str, str], str]:
     translations: dict[tuple[str, str, str], str] = {}
     for number, row in read_table(path, COLUMNS):
-        source, target, text, translation = (row[column] for column in COLUMNS)
-        key = normal_code(source), normal_code(target), _with_spaces(text)
-        translation = _with_spaces(translation)
-        if translations.setdefault(key, translation) != translation:
-            raise RstError(
-                Errors.R607.format(
-                    path=path,
-                    number=number,
-                    text=key[2],
-                    first=translations[key],
-                    second=translation,
-                )
-            )
+        text, second = _with_spaces(row["text"]), _with_spaces(row["translation"])
+        key = normal_code(row["source"]), normal_code(row["target"]), text
+        first = translations.setdefault(key, second)
+        if first != second:
+            where = {"path": path, "number": number, "text": text}
+            raise RstError(Errors.R607.format(**where, first=first, second=second))
     return translations
 
 

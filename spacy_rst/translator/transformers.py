@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import Errors, RstError
 from ..languages import base_code, normal_code
-from .protocol import EngineUnavailable, check_positive, digest_of
+from .protocol import EngineUnavailable, check_positive, digest_of, unknown_pair
 from .registry import translators
 
 # Models name the single languages; these are the largest of their groups.
@@ -25,17 +24,10 @@ MODEL_FILES = ("*.json", "*.model", "*.spm", "*.safetensors", "*.bin", "*.txt")
 SPECIAL_PIECES = 4
 
 
-class LoadedModel(NamedTuple):
-    """A model in memory.
-
-    net (Any): The `PreTrainedModel`.
-    tokenizer (Any): Its tokenizer.
-    length (int): How many word pieces a text and its translation have at most.
-    """
-
+class _Loaded(NamedTuple):
     net: Any
     tokenizer: Any
-    length: int
+    length: int  # how many word pieces a text and its translation have at most
 
 
 @translators("spacy_rst.TransformersTranslator.v1")
@@ -69,7 +61,7 @@ class TransformersTranslator:
     batch_tokens: int = 4096
     num_beams: int = 4
     max_length: int = 512
-    _loaded: dict[str, LoadedModel] = field(default_factory=dict, init=False)
+    _loaded: dict[str, _Loaded] = field(default_factory=dict, init=False)
     _digests: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -93,19 +85,12 @@ class TransformersTranslator:
         return self._version_with([self.model_for(source, target)])
 
     def model_for(self, source: str, target: str) -> str:
-        """Choose the model for a pair.
-
-        source (str): The code of the language to translate from.
-        target (str): The code of the language to translate to.
-        RETURNS (str): The model's name or folder.
-        RAISES (RstError): If there is none.
-        """
+        """RETURNS (str): The name or folder of the model for a pair."""
         if self.model is not None:
             return self.model
         pair = normal_code(source), normal_code(target)
         if pair not in self._models:
-            known = ", ".join("-".join(pair) for pair in sorted(self._models))
-            raise self._unknown_pair(source, target, known)
+            raise unknown_pair(self, source, target, map("-".join, self._models))
         return self._models[pair]
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
@@ -121,15 +106,13 @@ class TransformersTranslator:
             for text, of_segment in zip(segments, parts, strict=True)
         ]
 
-    def _generate(
-        self, model: LoadedModel, texts: Sequence[str], options: dict[str, Any]
-    ) -> list[str]:
+    def _generate(self, model: _Loaded, texts: list[str], options: dict[str, Any]) -> list[str]:
         import torch
 
-        results = [""] * len(texts)
         if not texts:
-            return results
-        lengths = [len(pieces) for pieces in model.tokenizer(list(texts))["input_ids"]]
+            return []
+        results = [""] * len(texts)
+        lengths = [len(pieces) for pieces in model.tokenizer(texts)["input_ids"]]
         for batch in _batches(lengths, self.batch_tokens):
             inputs = model.tokenizer(
                 [texts[number] for number in batch],
@@ -155,10 +138,8 @@ class TransformersTranslator:
     def _choose_languages(
         self, tokenizer: Any, source: str, target: str
     ) -> tuple[str, dict[str, Any]]:
-        """Tell the model about the languages, in its own way.
-
-        RETURNS (tuple[str, dict[str, Any]]): What to put before texts, and options for `generate`.
-        """
+        """Tell the model about the languages, in its own way: by what is put before texts, or by
+        options for `generate`."""
         marian_codes = getattr(tokenizer, "supported_language_codes", None)
         if marian_codes:
             return self._find_code(marian_codes, target, source, target) + " ", {}
@@ -167,12 +148,12 @@ class TransformersTranslator:
                 token: tokenizer.convert_tokens_to_ids(token)
                 for token in tokenizer.additional_special_tokens
             }
-            tokenizer.src_lang = self._find_code(list(ids), source, source, target)
-            target_code = self._find_code(list(ids), target, source, target)
+            tokenizer.src_lang = self._find_code(ids, source, source, target)
+            target_code = self._find_code(ids, target, source, target)
             return "", {"forced_bos_token_id": ids[target_code]}
         return "", {}
 
-    def _find_code(self, codes: Sequence[str], language: str, source: str, target: str) -> str:
+    def _find_code(self, codes: Iterable[str], language: str, source: str, target: str) -> str:
         """Find a language among a model's codes, such as es, es_XX, spa_Latn or >>spa<<."""
         bare = {code: code.strip("<>") for code in codes}
         wanted = self._languages.get(normal_code(language), normal_code(language))
@@ -186,14 +167,9 @@ class TransformersTranslator:
             found = next((code for code, name in bare.items() if is_it(name)), None)
             if found is not None:
                 return found
-        raise self._unknown_pair(source, target, ", ".join(sorted(bare.values())))
+        raise unknown_pair(self, source, target, bare.values())
 
-    def _unknown_pair(self, source: str, target: str, known: str) -> RstError:
-        return RstError(
-            Errors.R600.format(engine=self.name, source=source, target=target, known=known)
-        )
-
-    def _load(self, name: str) -> LoadedModel:
+    def _load(self, name: str) -> _Loaded:
         if name not in self._loaded:
             import torch
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -209,15 +185,14 @@ class TransformersTranslator:
                 raise EngineUnavailable(Errors.R613.format(model=name, error=error)) from error
             positions = getattr(net.config, "max_position_embeddings", None) or self.max_length
             length = min(self.max_length, positions, tokenizer.model_max_length)
-            self._loaded[name] = LoadedModel(net, tokenizer, length)
+            self._loaded[name] = _Loaded(net, tokenizer, length)
         return self._loaded[name]
 
     def _version_with(self, names: Sequence[str]) -> str:
         models = "+".join(map(self._describe, names))
         languages = ",".join(f"{code}:{name}" for code, name in sorted(self._languages.items()))
-        return (
-            f"{models},beams={self.num_beams},length={self.max_length},languages={languages or '-'}"
-        )
+        options = f"beams={self.num_beams},length={self.max_length},languages={languages or '-'}"
+        return f"{models},{options}"
 
     def _describe(self, name: str) -> str:
         """Name a model so that another one is never taken for it, by what its folder holds."""
@@ -245,12 +220,8 @@ def _pair(name: str) -> tuple[str, str]:
 
 
 def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Put texts of similar length together, the longest first.
-
-    lengths (Sequence[int]): The lengths.
-    max_tokens (int): What the longest times the number of texts may come to. One is always taken.
-    YIELDS (list[int]): The places of the texts of a batch.
-    """
+    """Put texts of similar length together, the longest first, which counts for all of its batch
+    because of the padding."""
     batch: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
         if batch and lengths[batch[0]] * (len(batch) + 1) > max_tokens:
@@ -262,28 +233,14 @@ def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[str]:
-    """Split a text that is too long for a model, between words if possible.
-
-    tokenizer (Any): The model's tokenizer.
-    text (str): The text.
-    room (int): How many word pieces a part may have.
-    RETURNS (list[str]): The parts; the text alone if it fits.
-    """
-    if len(tokenizer.tokenize(text)) <= room:
+    """Halve a text until its parts fit into a model, between words if possible."""
+    if len(text) < 2 or len(tokenizer.tokenize(text)) <= room:
         return [text]
-    words = deque(text.split())
-    parts: list[list[str]] = [[]]
-    used = 0
-    while words:
-        word = words.popleft()
-        needed = len(tokenizer.tokenize(word))
-        if needed > room and len(word) > 1:  # in scripts without spaces, a word may be very long
-            middle = len(word) // 2
-            words.extendleft([word[middle:], word[:middle]])
-            continue
-        if parts[-1] and used + needed > room:
-            parts.append([])
-            used = 0
-        parts[-1].append(word)
-        used += needed
-    return [" ".join(part) for part in parts]
+    words = text.split()
+    if len(words) > 1:
+        middle = len(words) // 2
+        halves = [" ".join(words[:middle]), " ".join(words[middle:])]
+    else:  # in scripts without spaces, a word may be very long
+        middle = len(text) // 2
+        halves = [text[:middle], text[middle:]]
+    return [part for half in halves for part in _split(tokenizer, half, room)]

@@ -8,10 +8,10 @@ from statistics import fmean, stdev
 import pytest
 
 from spacy_rst.lab.grid_report import (
-    baseline_documents,
-    describe_data,
-    finished_results,
-    system_rows,
+    _baseline_documents,
+    _describe_data,
+    _finished_results,
+    _system_rows,
     write_charts,
     write_report,
 )
@@ -39,8 +39,8 @@ def folder(grid, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(grid, folder):
-    results = finished_results(grid, folder)
-    return {row.system: row for row in system_rows(grid, results, "test", "gold", "lang")}
+    results = _finished_results(grid, folder)
+    return {row.system: row for row in _system_rows(grid, results, "test", "gold", "lang")}
 
 
 def score(grid, folder, name, language):
@@ -87,7 +87,7 @@ def test_tables_have_published_rows_and_baselines_where_they_belong(grid, folder
 
 
 def test_baselines_take_the_commonest_label_of_each_language(grid):
-    baselines = baseline_documents(grid)
+    baselines = _baseline_documents(grid)
     assert set(baselines) == {"dev", "test"}
     documents = baselines["test"]["majority-label"]
     assert [document["lang"] for document in documents] == ["en", "eu"]
@@ -101,10 +101,10 @@ def test_the_data_is_described():
         {"treebank": "es.rststb", "source": "spa.rst.rststb_dev.rels"},
         {"treebank": "en.gum", "source": "GUM_academic_art.rs4"},
     ]
-    assert describe_data(rows, "test") == (
+    assert _describe_data(rows, "test") == (
         "test parts of en.gum, es.rststb; trees rebuilt from dependencies in es.rststb"
     )
-    assert describe_data(rows[1:], "dev") == "dev parts of en.gum"
+    assert _describe_data(rows[1:], "dev") == "dev parts of en.gum"
 
 
 def test_charts_are_drawn(grid, folder):

@@ -15,7 +15,7 @@ from spacy_rst.errors import RstError
 from spacy_rst.lab import runner
 from spacy_rst.lab.curve import best_point
 from spacy_rst.lab.grid import cell_config, hash_corpus
-from spacy_rst.lab.runner import ResultFolder, State, run_cell, score_splits
+from spacy_rst.lab.runner import ResultFolder, State, _score_splits, run_cell
 from spacy_rst.scoring.parseval import SpanCounts, macro_scores, micro_scores
 from tests.lab.grids import named, tiny_grid, write_parts
 
@@ -110,7 +110,7 @@ def test_the_kept_pipeline_is_the_one_that_was_scored(grid, done, result):
     folder, cell = done
     nlp = load_model(folder.model(cell))
     corpus = grid.approaches["encoder"].corpus
-    scores, documents = score_splits(nlp, grid, corpus, ["gold"])
+    scores, documents = _score_splits(nlp, grid, corpus, ["gold"])
     assert json.loads(json.dumps(documents)) == result["documents"]
     assert scores == result["scores"]
 

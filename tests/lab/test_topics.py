@@ -14,7 +14,7 @@ from tests.sample import sample_docs
 
 pytest.importorskip("sklearn", reason="topics need scikit-learn: pip install '.[analysis]'")
 
-from spacy_rst.lab.topics import find_topics, topic_words
+from spacy_rst.lab.topics import _topic_words, find_topics
 
 SEA = "harbour ferry captain island sailor anchor wave tide fisherman lighthouse"
 FOOD = "kitchen recipe oven flour butter bakery supper pepper garlic onion"
@@ -44,27 +44,27 @@ def two_subjects(nlp, n_docs=12):
 
 def test_words_of_a_language(nlp):
     doc = make_doc(nlp, "The Ferry is n't 3.5 late , it 's co-owned by me & you Straße")
-    assert list(topic_words(doc)) == ["ferry", "late", "co-owned", "strasse"]
+    assert list(_topic_words(doc)) == ["ferry", "late", "co-owned", "strasse"]
     spanish = make_doc(nlp, "el barco pero también muy tarde", language="es")
-    assert list(topic_words(spanish)) == ["barco"]
+    assert list(_topic_words(spanish)) == ["barco"]
     # Without a language nothing is known about stop words.
     unknown = make_doc(nlp, "the ferry", language="")
-    assert list(topic_words(unknown)) == ["the", "ferry"]
+    assert list(_topic_words(unknown)) == ["the", "ferry"]
     persian = make_doc(nlp, "نظامی‌گنجوی است", language="fa")
-    assert list(topic_words(persian)) == ["نظامی‌گنجوی"]
+    assert list(_topic_words(persian)) == ["نظامی‌گنجوی"]
 
 
 def test_words_of_chinese(nlp):
     divided = make_doc(nlp, "人口 老龄化 的 进程 ， 3", language="zh")
-    assert list(topic_words(divided)) == ["人口", "老龄化", "进程"]
+    assert list(_topic_words(divided)) == ["人口", "老龄化", "进程"]
     # Characters alone, and clauses that nobody divided, give pairs of characters.
     characters = make_doc(nlp, "人 口 老 龄", language="zh")
-    assert list(topic_words(characters)) == ["人口", "口老", "老龄"]
+    assert list(_topic_words(characters)) == ["人口", "口老", "老龄"]
     clause = make_doc(nlp, "人口老龄化 ， 进 程", language="zh")
-    assert list(topic_words(clause)) == ["人口", "口老", "老龄", "龄化", "进程"]
+    assert list(_topic_words(clause)) == ["人口", "口老", "老龄", "龄化", "进程"]
     # In a text of words, single characters are function words.
     mixed = make_doc(nlp, "人口 在 了 进程 人口老龄化", language="zh")
-    assert list(topic_words(mixed)) == ["人口", "进程", "人口", "口老", "老龄", "龄化"]
+    assert list(_topic_words(mixed)) == ["人口", "进程", "人口", "口老", "老龄", "龄化"]
 
 
 def test_subjects_are_found(nlp):
@@ -153,7 +153,7 @@ def test_one_topic_is_no_map(nlp):
 
 def test_docs_of_the_package_serve_as_they_are(nlp):
     doc = doc_from_edus(nlp, ["The ferry left ,", "because the tide was high ."])
-    assert list(topic_words(doc)) == [
+    assert list(_topic_words(doc)) == [
         "the",
         "ferry",
         "left",

@@ -18,12 +18,7 @@ from spacy.util import registry
 
 from spacy_rst.doc import get_edus, get_tree
 from spacy_rst.errors import RstError
-from spacy_rst.translator.apertium import (
-    ApertiumTranslator,
-    match_case,
-    protect,
-    restore,
-)
+from spacy_rst.translator.apertium import ApertiumTranslator, _match_case, _protect, _restore
 from spacy_rst.translator.cache import CachedTranslator
 from spacy_rst.translator.edus import translate_docs
 from spacy_rst.translator.protocol import EngineUnavailable
@@ -264,9 +259,9 @@ def test_wrong_options_are_refused(options):
 
 def test_protected_characters_come_back():
     text = "a [b] ^c$ {d} <e> /f\\ @g ~h\n\t\0\x85 é"
-    assert not set(protect(text).replace("[=", "").replace("]", "")) & set("^${}<>/\\@~\n\t\0\x85")
-    assert restore(protect(text)) == text
-    assert restore(r"and\/or \[x\]") == "and/or [x]"
+    assert not set(_protect(text).replace("[=", "").replace("]", "")) & set("^${}<>/\\@~\n\t\0\x85")
+    assert _restore(_protect(text)) == text
+    assert _restore(r"and\/or \[x\]") == "and/or [x]"
 
 
 @pytest.mark.parametrize(
@@ -285,7 +280,7 @@ def test_protected_characters_come_back():
     ],
 )
 def test_segments_that_begin_in_lower_case_stay_so(segment, translation, expected):
-    assert match_case(segment, translation) == expected
+    assert _match_case(segment, translation) == expected
 
 
 def test_it_is_made_from_a_config(program):
