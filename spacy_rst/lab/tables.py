@@ -142,8 +142,9 @@ def write_table(
     deviations (bool): Show standard deviations, too.
     RETURNS (str): The table, in percent (in CSV between 0 and 1), with the data of each row below.
     """
+    known_names: list[Iterable[str]] = [WRITERS, METHOD_NAMES, AVERAGES, METRICS]
     chosen = ([format], methods, averages, judgements)
-    for names, known in zip(chosen, (WRITERS, METHOD_NAMES, AVERAGES, METRICS), strict=True):
+    for names, known in zip(chosen, known_names, strict=True):
         for name in names:
             if name not in known:
                 raise ValueError(f"'{name}' is none of {', '.join(known)}")

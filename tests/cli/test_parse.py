@@ -430,9 +430,9 @@ def test_workers_do_not_hold_up_the_end(examples_and_model, gold, tmp_path):
     (tmp_path / "texts.jsonl").write_text(f"{line}\n" * 60, encoding="utf8")
     code = "from tests.cli import test_parse; from spacy.cli import setup_cli; setup_cli()"
     options = ["--n-process", "2", "--batch-size", "2", "--output", "trees.jsonl"]
+    options += ["--model", examples_and_model[1]]
     running = subprocess.Popen(
-        [sys.executable, "-c", code, "rst", "parse", "texts.jsonl", "-", *options]
-        + ["--model", examples_and_model[1]],
+        [sys.executable, "-c", code, "rst", "parse", "texts.jsonl", "-", *options],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=tmp_path,
