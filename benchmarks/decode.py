@@ -1,10 +1,10 @@
 """How long the parser's network takes, and how that grows with the number of EDUs.
 
-Four tables: decoding one document, decoding a batch in lockstep against one by one, a training
-step, and the exact search against the greedy one. Token vectors and weights are random, which
+Five tables: decoding one document, decoding a batch in lockstep against one by one, a training
+step, degenerate trees, and the exact search against the greedy one. Token vectors and weights are random, which
 makes no difference to the time but for the shape of the trees: "natural" trees are what the random
-weights choose, "balanced" ones are forced by cutting every span in the middle (after all scores
-were computed). The best of several runs is shown; with one thread it is CPU time, which other
+weights choose, "balanced" ones and chains are forced by cutting every span at one place (after all
+scores were computed). The best of several runs is shown; with one thread it is CPU time, which other
 work on the machine disturbs less than the clock.
 
     OMP_NUM_THREADS=1 python benchmarks/decode.py --edus 10 50 200 1000 5000
@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
-from spacy_rst.parser.spans import EncodedEdus
+from spacy_rst.parser.spans import EncodedEdus, prefix_sums
 from spacy_rst.parser.splitters import PointerSplitter
 
 # Rough times of comparable parsers for so many EDUs. This script takes them as given: it does not
@@ -46,31 +46,26 @@ def make_net(args: argparse.Namespace, splitter: str, balanced: bool) -> RstNet:
         splitter=splitter,
     ).eval()
     if balanced:
-        cut_in_the_middle(net)
+        force_splits(net, 0.5)
     return net
 
 
-def cut_in_the_middle(net: RstNet) -> None:
-    """Force balanced trees, at the full cost of choosing."""
-    splitter = net.splitter
-    if isinstance(splitter, PointerSplitter):
-        choose = splitter.pick
+def force_splits(net: RstNet, place: float) -> None:
+    """Split every span at the same place, 0 for its first candidate and 0.5 for that in its middle,
+    at the full cost of choosing."""
+    choose = net.splitter.pick
 
-        def pick(scores: np.ndarray) -> tuple[int, float]:
-            _, prob = choose(scores)
-            return len(scores) // 2, prob
+    def pick_one(scores: np.ndarray) -> tuple[int, float]:
+        _, prob = choose(scores)
+        return int(place * len(scores)), prob
 
-        splitter.pick = pick  # type: ignore[method-assign]
-    else:
-        choose_flat = splitter.pick
+    def pick_flat(
+        log_probs: torch.Tensor, spans: torch.Tensor, first: torch.Tensor
+    ) -> torch.Tensor:
+        choose(log_probs, spans, first)
+        return first + (place * spans.bincount()).long()
 
-        def pick_flat(
-            log_probs: torch.Tensor, spans: torch.Tensor, first: torch.Tensor
-        ) -> torch.Tensor:
-            choose_flat(log_probs, spans, first)
-            return first + spans.bincount() // 2
-
-        splitter.pick = pick_flat  # type: ignore[method-assign]
+    net.splitter.pick = pick_one if isinstance(net.splitter, PointerSplitter) else pick_flat
 
 
 def make_batch(args: argparse.Namespace, edu_counts: list[int]) -> EduBatch:
@@ -211,6 +206,33 @@ def report_training(args: argparse.Namespace) -> None:
 
 
 @torch.inference_mode()
+def report_degenerate(args: argparse.Namespace) -> None:
+    print("\nSplitting texts that repeat one EDU, and chains (ms)")
+    print_row("splitter", "EDUs", "repeated", "growth", "depth", "chain", "growth")
+    for splitter in args.splitters:
+        repeated_times: dict[int, float] = {}
+        chain_times: dict[int, float] = {}
+        for n_edus in sorted(args.chain_edus):
+            net = make_net(args, splitter, balanced=False)
+            encoded = net.encode(make_batch(args, [n_edus]))
+            edus = encoded.edus[:1].expand(n_edus, -1).contiguous()
+            repeated = EncodedEdus(edus, prefix_sums(edus), encoded.state, [n_edus])
+            (tree,) = net.decode(repeated)
+            repeated_times[n_edus] = best_ms(partial(net.splitter.decode, repeated), 1)
+            force_splits(net, 0.0)
+            chain_times[n_edus] = best_ms(partial(net.splitter.decode, encoded), 1)
+            print_row(
+                splitter,
+                str(n_edus),
+                repeated_times[n_edus],
+                growth(repeated_times, n_edus),
+                str(depth(tree)),
+                chain_times[n_edus],
+                growth(chain_times, n_edus),
+            )
+
+
+@torch.inference_mode()
 def report_exact(args: argparse.Namespace) -> None:
     print("\nExact search (ms of the whole of decoding)")
     print_row("EDUs", "greedy", "exact", "growth")
@@ -232,6 +254,7 @@ def main() -> None:
     parser.add_argument("--batch-edus", type=int, nargs="+", default=[50, 200])
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--train-edus", type=int, nargs="+", default=[10, 50, 200])
+    parser.add_argument("--chain-edus", type=int, nargs="+", default=[1000, 3000])
     parser.add_argument("--exact-edus", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--token-width", type=int, default=768)
     parser.add_argument("--hidden-width", type=int, default=768)
@@ -248,6 +271,7 @@ def main() -> None:
     report_decoding(args)
     report_lockstep(args)
     report_training(args)
+    report_degenerate(args)
     report_exact(args)
 
 

@@ -30,6 +30,10 @@ from .spans import (
 
 # Rows scored at a time: few enough to stay in a CPU's cache, many enough to hide the call costs.
 CANDIDATE_ROWS = 2048
+# Spans of so many EDUs are scored one by one, as slices of tables, which need not be gathered, and
+# with what was computed for the span around them; shorter ones all together.
+LARGE_SPAN = 128
+SLICE_ROWS = 1024
 # In training, candidates beyond these are scored in chunks whose hidden layer is not kept, but
 # computed again on the way back.
 TRAINING_ROWS = 100_000
@@ -149,11 +153,11 @@ class PointerSplitter(Splitter):
         input_weight, recurrent_weight, input_bias, recurrent_bias = self.gru.all_weights[0]
         # The GRU's input is linear in the span's mean: project the EDUs once, then average.
         input_sums = prefix_sums(F.linear(encoded.edus, input_weight, input_bias)).cpu().numpy()
-        weight, bias = recurrent_weight.t().contiguous().cpu().numpy(), recurrent_bias.cpu().numpy()
+        weight, bias = recurrent_weight.cpu().numpy(), recurrent_bias.cpu().numpy()
         edus, states = encoded.edus.cpu().numpy(), encoded.state[order].cpu().numpy()
         found: list[tuple[int, int, int]] = []
         probs: list[float] = []
-        by_code = None if self.boundary is None else self.boundary.weight.t().cpu().numpy()
+        by_code = None if self.boundary is None else self.boundary.weight.cpu().numpy()
         at_work = len(order)
         for step in range(n_steps[0]):
             while n_steps[at_work - 1] <= step:
@@ -163,14 +167,14 @@ class PointerSplitter(Splitter):
             inputs = (input_sums[bounds[:, 1]] - input_sums[bounds[:, 0]]).astype(np.float32)
             inputs /= (bounds[:, 1:] - bounds[:, :1]).astype(np.float32)
             states = states[:at_work]
-            states = _gru_step(inputs, states @ weight + bias, states)
+            states = _gru_step(inputs, _times(states, weight) + bias, states)
             for stack, (start, end), state in zip(stacks, spans, states, strict=False):
                 pick, prob = 0, 1.0
                 if end - start > 2:
-                    scores = edus[start : end - 1] @ state
+                    scores = np.vecdot(edus[start : end - 1], state)
                     if by_code is not None:
                         codes = encoded.get_boundaries().codes_within(start, end)
-                        scores += (state @ by_code)[codes]
+                        scores += np.vecdot(by_code, state)[codes]
                     pick, prob = self.pick(scores)
                 split = start + 1 + pick
                 found.append((start, split, end))
@@ -182,13 +186,23 @@ class PointerSplitter(Splitter):
         return torch.tensor(found), torch.tensor(probs)
 
     def pick(self, scores: np.ndarray) -> tuple[int, float]:
-        """Choose a candidate of a span.
+        """Choose a candidate of a span; of equal ones, that nearest to the middle.
 
         scores (np.ndarray): Float (n_candidates,).
         RETURNS (tuple[int, float]): The candidate's index and its probability.
         """
-        pick = int(scores.argmax())
+        best = scores.max()
+        equal = np.flatnonzero(scores >= best - ROUNDING_ERROR * max(1.0, abs(best)))
+        pick = int(equal[np.abs(2 * equal - len(scores) + 1).argmin()])
         return pick, 1 / float(np.exp(scores - scores[pick]).sum())
+
+
+def _times(states: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The product of some states and a weight (n_outputs, n_inputs). A single state goes through
+    dot products: the threads that NumPy uses for a matrix cost more than such a small one."""
+    if len(states) == 1:
+        return np.vecdot(weight, states)[np.newaxis]
+    return states @ weight.T
 
 
 def _gru_step(inputs: np.ndarray, recurrent: np.ndarray, states: np.ndarray) -> np.ndarray:
@@ -221,6 +235,17 @@ class _SpanTables(NamedTuple):
     right: Tensor
     border: Tensor
     whole: Tensor
+
+
+class _OpenSpan(NamedTuple):
+    """A span that is to be split, and what is known about its candidates from the span around it:
+    the terms of the left part and the border, if both spans start together, or those of the right
+    part, if they end together."""
+
+    start: int
+    end: int
+    left: Tensor | None = None
+    right: Tensor | None = None
 
 
 class SpanSplitter(Splitter):
@@ -263,33 +288,107 @@ class SpanSplitter(Splitter):
         return log_probs.index_select(0, best)
 
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
-        """See `Splitter`. Without a search, a level of all trees is split at a time."""
+        """See `Splitter`."""
         tables = self._tables(encoded)
         bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
         searched = [(start, end) for start, end in bounds if end - start <= max_exact]
         greedy = [(start, end) for start, end in bounds if end - start > max_exact]
         results = [self._search(tables, start, end) for start, end in searched]
         if greedy:
-            results.append(self._split_levels(tables, greedy))
+            results.append(self._split_from_top(tables, greedy))
         spans, log_probs = zip(*results, strict=True)
         return torch.cat(spans).cpu(), torch.cat(log_probs).exp().cpu()
 
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
-        """Choose a candidate for each span of a level; of equal ones, the leftmost. What differs
-        by no more than rounding errors counts as equal: they change with the batch, and a text that
-        repeats itself has many such candidates.
+        """Choose a candidate for each span; of equal ones, that nearest to the span's middle, so
+        that a text that repeats itself does not become a chain. What differs by no more than
+        rounding errors, which change with the batch, counts as equal.
 
         log_probs (Tensor): Float (n_candidates,), the candidates of all spans.
         spans (Tensor): Long (n_candidates,), the span of each.
         first (Tensor): Long (n_spans,), the position of each span's first candidate.
         RETURNS (Tensor): Long (n_spans,), the positions of the chosen ones.
         """
+        if len(first) == 1:
+            best = log_probs.max()
+            positions = (log_probs >= best - ROUNDING_ERROR).nonzero().squeeze(1)
+            return positions[(2 * positions - len(log_probs) + 1).abs().argmin()].unsqueeze(0)
         best = segment_max(log_probs, spans, len(first))
         is_best = log_probs >= best.index_select(0, spans) - ROUNDING_ERROR
         positions = is_best.nonzero().squeeze(1)
-        return torch.full_like(first, len(log_probs)).scatter_reduce(
-            0, spans.index_select(0, positions), positions, "amin"
-        )
+        spans = spans.index_select(0, positions)
+        ends = torch.cat([first[1:], first.new_tensor([len(log_probs)])])
+        distances = (2 * positions - (first + ends - 1).index_select(0, spans)).abs()
+        # The distance decides, then the position, which can be read off the sum.
+        keys = distances * len(log_probs) + positions
+        return -segment_max(-keys, spans, len(first)) % len(log_probs)
+
+    def _split_from_top(
+        self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
+    ) -> tuple[Tensor, Tensor]:
+        """Split the large spans one by one, then the others, a level of all trees at a time."""
+        found: list[Tensor] = []
+        found_log_probs: list[Tensor] = []
+        stack = [_OpenSpan(start, end) for start, end in bounds]
+        small = []
+        while stack:
+            span = stack.pop()
+            if span.end - span.start < LARGE_SPAN:
+                small.append((span.start, span.end))
+                continue
+            split, log_prob, children = self._split_large(tables, span)
+            found.append(torch.tensor([[span.start, split, span.end]], device=log_prob.device))
+            found_log_probs.append(log_prob)
+            stack += [child for child in children if child.end - child.start > 1]
+        if small:
+            levels, level_log_probs = self._split_levels(tables, small)
+            found.append(levels)
+            found_log_probs.append(level_log_probs)
+        return torch.cat(found), torch.cat(found_log_probs)
+
+    def _split_large(
+        self, tables: _SpanTables, span: _OpenSpan
+    ) -> tuple[int, Tensor, list[_OpenSpan]]:
+        start, end, left, right = span
+        n_splits = end - start - 1
+        total = tables.encoded.sums[end] - tables.encoded.sums[start]
+        whole = F.linear(total.float() / (end - start), tables.whole)
+        shares = 1 / torch.arange(1, end - start, dtype=whole.dtype, device=whole.device)
+        shares = shares.unsqueeze(1)
+        new_left = left is None
+        left = tables.border.new_empty(n_splits, len(whole)) if left is None else left
+        new_right = right is None
+        right = torch.empty_like(left) if right is None else right
+        codes = None
+        if self.boundary is not None:
+            within = tables.encoded.get_boundaries().codes_within(start, end)
+            codes = torch.from_numpy(within).to(whole.device)
+        parts = []
+        for first in range(0, n_splits, SLICE_ROWS):
+            last = min(first + SLICE_ROWS, n_splits)
+            rows, splits = slice(first, last), slice(start + 1 + first, start + 1 + last)
+            if new_left:
+                totals = (tables.left[splits] - tables.left[start]).float()
+                border = tables.border[start + first : start + last]
+                torch.addcmul(border, totals, shares[rows], out=left[rows])
+            if new_right:
+                totals = (tables.right[end] - tables.right[splits]).float()
+                torch.mul(totals, shares.flip(0)[rows], out=right[rows])
+            hidden = torch.add(left[rows], right[rows])
+            hidden += whole
+            if self.boundary is not None and codes is not None:
+                hidden += self.boundary(codes[rows])
+            parts.append(self._finish(hidden))
+        scores = torch.cat(parts)
+        log_probs = scores.log_softmax(0)
+        origin = torch.zeros(1, dtype=torch.long, device=scores.device)
+        pick = int(self.pick(log_probs, origin.expand(len(scores)), origin))
+        split = start + 1 + pick
+        children = [
+            _OpenSpan(start, split, left=left[:pick]),
+            _OpenSpan(split, end, right=right[pick + 1 :]),
+        ]
+        return split, log_probs[pick : pick + 1], children
 
     def _split_levels(
         self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
@@ -383,7 +482,11 @@ class SpanSplitter(Splitter):
         if self.boundary is not None:
             codes = tables.encoded.get_boundaries().codes(starts, splits, ends)
             hidden += self.boundary(codes)
-        return self.score(self.dropout(F.relu(hidden, inplace=True))).squeeze(1)
+        return self._finish(hidden)
+
+    def _finish(self, hidden: Tensor) -> Tensor:
+        """The second layer of the scorer."""
+        return self.dropout(F.relu(hidden, inplace=True)) @ self.score.weight[0]
 
 
 SPLITTERS: dict[str, type[Splitter]] = {"pointer": PointerSplitter, "span": SpanSplitter}

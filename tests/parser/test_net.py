@@ -17,8 +17,14 @@ from spacy_rst.parser import net as net_module
 from spacy_rst.parser import splitters as splitters_module
 from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
-from spacy_rst.parser.spans import Boundaries, prefix_sums, segment_log_softmax, span_means
-from spacy_rst.parser.splitters import SpanSplitter
+from spacy_rst.parser.spans import (
+    Boundaries,
+    EncodedEdus,
+    prefix_sums,
+    segment_log_softmax,
+    span_means,
+)
+from spacy_rst.parser.splitters import PointerSplitter, SpanSplitter
 
 SPLITTERS = ["pointer", "span"]
 TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
@@ -516,6 +522,8 @@ def test_chunks_change_neither_loss_nor_gradient_nor_tree(splitter, monkeypatch)
 
     losses, gradients, trees = run()
     monkeypatch.setattr(splitters_module, "CANDIDATE_ROWS", 7)
+    monkeypatch.setattr(splitters_module, "SLICE_ROWS", 7)
+    monkeypatch.setattr(splitters_module, "LARGE_SPAN", 9)
     monkeypatch.setattr(splitters_module, "TRAINING_ROWS", 7)
     monkeypatch.setattr(net_module, "BIAFFINE_ELEMENTS", 1)
     chunked_losses, chunked_gradients, chunked_trees = run()
@@ -709,11 +717,44 @@ def test_the_pointer_refuses_what_its_scores_cannot_give():
         net.loss(encoded, make_gold([3]), exploration=1.0)
 
 
-def test_candidates_that_differ_by_rounding_errors_are_equal():
+def test_candidates_that_differ_by_rounding_errors_are_equal_and_the_middle_one_wins():
     splitter = SpanSplitter(4)
-    spans, first = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 3])
-    log_probs = torch.tensor([-2.0, -1.0000005, -1.0, -0.5, -0.4])
-    assert splitter.pick(log_probs, spans, first).tolist() == [1, 4]
+    spans, first = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2, 2]), torch.tensor([0, 3, 5])
+    log_probs = torch.tensor([-2.0, -1.0000005, -1.0, -0.5, -0.4, -1.0, -1.0, -1.0, -1.0])
+    assert splitter.pick(log_probs, spans, first).tolist() == [1, 4, 6]
+    alone = torch.zeros(1, dtype=torch.long)
+    for span in ([-1.0] * 5, [-1.0] * 4, [-1.0, -2.0, -2.0, -1.0000001], [-3.0, -2.0]):
+        scores = torch.tensor(span)
+        pick = int(splitter.pick(scores, torch.zeros(len(span), dtype=torch.long), alone))
+        assert pick == PointerSplitter(4).pick(scores.numpy())[0]
+        assert pick == {5: 2, 4: 1 if span[1] == -1 else 0, 2: 1}[len(span)]
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_a_text_that_repeats_itself_becomes_no_chain(splitter):
+    """Its trees were as deep as it is long, and took quadratic time."""
+    net = make_net(splitter)
+    n_edus = 300
+    edus = torch.ones(n_edus, HIDDEN_WIDTH) * torch.randn(HIDDEN_WIDTH)
+    encoded = EncodedEdus(edus, prefix_sums(edus), torch.zeros(1, HIDDEN_WIDTH), [n_edus])
+    (tree,) = net.decode(encoded)
+    depths = {(0, n_edus): 1}
+    for start, split, end in tree.splits.tolist():
+        depths[start, split] = depths[split, end] = depths[start, end] + 1
+    assert max(depths.values()) <= 12
+
+
+@pytest.mark.parametrize("n_kinds", [0, N_KINDS])
+def test_large_spans_are_split_as_small_ones_are(monkeypatch, n_kinds):
+    net = make_net("span", n_boundary_kinds=n_kinds)
+    if n_kinds:
+        learn_codes(net)
+    encoded = net.encode(make_batch([90, 3, 40, 1]))
+    together = net.decode(encoded)
+    for large, rows in ((2, 1000), (30, 1000), (2, 8)):
+        monkeypatch.setattr(splitters_module, "LARGE_SPAN", large)
+        monkeypatch.setattr(splitters_module, "SLICE_ROWS", rows)
+        assert_same_trees(net.decode(encoded), together)
 
 
 def test_the_papers_network_has_the_papers_size():
