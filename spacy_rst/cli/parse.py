@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -22,6 +23,8 @@ from ._formats import TreeFormat, choose_format
 from ._outputs import Output, choose_output
 from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_texts
 from ._util import ParseCommand, Tally, clean_errors, complain, load_trained, progress
+
+STOPPED = 130
 
 
 class EduUnits(StrEnum):
@@ -110,6 +113,8 @@ def parse_cli(
             if output.kept is not None:
                 advice = "; run it again with --resume to go on" if output.can_resume else ""
                 complain("parse", f"Stopped. What is finished is in {output.kept}{advice}")
+            if n_process > 1:  # at a usual end, spaCy's queues would wait for the workers to read
+                os._exit(STOPPED)
             raise
     tqdm.write(str(tally), file=sys.stderr)
     raise typer.Exit(tally.exit_code)

@@ -429,10 +429,10 @@ def test_workers_do_not_hold_up_the_end(examples_and_model, gold, tmp_path):
     line = json.dumps({"text": "\n\n".join([gold[0].text] * 20)})
     (tmp_path / "texts.jsonl").write_text(f"{line}\n" * 60, encoding="utf8")
     code = "from tests.cli import test_parse; from spacy.cli import setup_cli; setup_cli()"
-    options = ["--n-process", "2", "--batch-size", "2", "--output", "trees.jsonl"]
-    options += ["--model", examples_and_model[1]]
+    options = ["--n-process", "2", "--batch-size", "2", "--model", examples_and_model[1]]
+    files = ["texts.jsonl", "-", "--output", "trees.jsonl"]
     running = subprocess.Popen(
-        [sys.executable, "-c", code, "rst", "parse", "texts.jsonl", "-", *options],
+        [sys.executable, "-c", code, "rst", "parse", *files, *options],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=tmp_path,
