@@ -1,11 +1,11 @@
 """How long the parser's network takes, and how that grows with the number of EDUs.
 
 Five tables: decoding one document, decoding a batch in lockstep against one by one, a training
-step, degenerate trees, and the exact search against the greedy one. Token vectors and weights are random, which
-makes no difference to the time but for the shape of the trees: "natural" trees are what the random
-weights choose, "balanced" ones and chains are forced by cutting every span at one place (after all
-scores were computed). The best of several runs is shown; with one thread it is CPU time, which other
-work on the machine disturbs less than the clock.
+step, degenerate trees, and the exact search against the greedy one. Token vectors and weights are
+random, which makes no difference to the time but for the shape of the trees: "natural" trees are
+what the random weights choose, "balanced" ones and chains are forced by cutting every span at one
+place (after all scores were computed). The best of several runs is shown; with one thread it is CPU
+time, which other work on the machine disturbs less than the clock.
 
     OMP_NUM_THREADS=1 python benchmarks/decode.py --edus 10 50 200 1000 5000
 
