@@ -15,9 +15,10 @@ from typing import IO, Any, NamedTuple, NoReturn
 import typer
 
 from ..errors import Errors, RstError
+from ..layout import MARKUP_SUFFIXES
 from ..util import find_below
 
-ENDINGS = (".txt", ".jsonl")
+ENDINGS = (".txt", ".jsonl", *sorted(MARKUP_SUFFIXES))
 STDIN = "stdin"
 UTF8 = "utf8"
 BYTE_ORDER_MARK = "\ufeff"
@@ -39,6 +40,11 @@ class Origin(NamedTuple):
     path: Path | None
     number: int = 1
     fields: dict[str, Any] | None = None
+
+    @property
+    def has_markup(self) -> bool:
+        """RETURNS (bool): Whether the text is Markdown or HTML."""
+        return self.path is not None and self.path.suffix.lower() in MARKUP_SUFFIXES
 
 
 Reading = tuple[Origin, str | Exception]

@@ -15,8 +15,10 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from ..doc import NAME_KEY, doc_from_edus, get_tree
+from ..doc_layout import doc_from_layout
 from ..errors import Errors, RstError
 from ..evaluation import makes_edus
+from ..layout import read_document
 from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
 from ._formats import TreeFormat, choose_format
@@ -78,7 +80,7 @@ def parse_cli(
 
     \b
     Examples:
-      python -m spacy rst parse article.txt
+      python -m spacy rst parse article.txt README.md page.html
       python -m spacy rst parse texts/ --format html --output all.html
       python -m spacy rst parse texts/ --model training/model-best --format rs3 --output trees/
     """
@@ -213,7 +215,10 @@ def parse_texts(
             try:
                 if isinstance(text, Exception):
                     raise text
-                doc = make_doc(text)
+                if origin.has_markup and edus is not EduUnits.lines:
+                    doc = doc_from_layout(nlp, read_document(origin.place, text))
+                else:
+                    doc = make_doc(text)
             except (OSError, ValueError) as error:
                 tally.fail(origin.place, error)
                 continue

@@ -9,6 +9,7 @@ from .plain import read_plain
 
 __all__ = [
     "KINDS",
+    "MARKUP_SUFFIXES",
     "Block",
     "Layout",
     "Segment",
@@ -21,6 +22,7 @@ __all__ = [
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
+MARKUP_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES
 
 
 def read_markdown(source: str) -> Layout:

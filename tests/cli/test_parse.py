@@ -112,7 +112,7 @@ def test_a_folder_is_searched_and_gives_a_file_per_document(run):
     write("texts/a.txt", SHORT)
     write("texts/deep/er/a.TXT", SHORT)
     write("texts/b.jsonl", '{"text": "Bai.", "name": "../a"}\n{"text": "Ez.", "name": "A"}\n')
-    write("texts/notes.md", "Not read.")
+    write("texts/notes.org", "Not read.")
     run("texts", "--format", "rs3", "--output", "trees")
     assert names_in("trees") == ["A_2.rs3", "_a.rs3", "a.rs3", "deep_er_a.rs3"]
     for path in Path("trees").glob("[!.]*"):
@@ -569,3 +569,15 @@ def test_help_is_plain_text_with_an_example(command):
     result = CliRunner().invoke(app, ["rst", command, "--help"])
     assert result.exit_code == 0 and f"python -m spacy rst {command} " in result.output
     assert "**" not in result.output and "`" not in result.output and "\b" not in result.output
+
+
+def test_markdown_and_html_are_read_with_their_layout(run, gold):
+    write("texts/list.md", "# Plan\n\n- We *rest*.\n- We eat.\n")
+    write("texts/page.html", "<h1>Plan</h1><ul><li>We rest.<li>We eat.</ul><script>no()</script>")
+    printed = run("texts", "--format", "jsonl").stdout
+    documents = json_lines(printed)
+    assert [document["name"] for document in documents] == ["list", "page"]
+    for document in documents:
+        starts = [edu.split()[0] for edu in document["tree"]["edus"]]
+        assert "no()" not in printed and "*" not in printed
+        assert starts[0] == "Plan" and starts.count("We") == 2
