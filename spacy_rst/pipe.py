@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -143,6 +144,7 @@ class TolerantPipe(TrainablePipe):
             self.finish_update(sgd)
         return losses
 
+    @abstractmethod
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Find the gradients of a batch. All Docs must go into the model at once, also those
         without gold annotation: a listener takes whole batches only.
@@ -150,4 +152,3 @@ class TolerantPipe(TrainablePipe):
         examples (Sequence[Example]): The batch.
         RETURNS (dict[str, float]): The loss under the component's name, and its parts.
         """
-        raise NotImplementedError

@@ -7,6 +7,7 @@ level are split in one call, and an exact search is possible.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -63,6 +64,7 @@ class Splitter(nn.Module):
         self.dropout = nn.Dropout(0.0)
         self.boundary = embed_codes(n_codes, hidden_width)
 
+    @abstractmethod
     def gold_log_probs(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
         """The log probabilities of gold splits.
 
@@ -71,7 +73,6 @@ class Splitter(nn.Module):
             EDUs, each depth-first and left-first.
         RETURNS (Tensor): Float (n_splits,).
         """
-        raise NotImplementedError
 
     def explored_log_probs(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
         """Let the splitter divide the documents by itself, and compare with the gold trees where
@@ -85,6 +86,7 @@ class Splitter(nn.Module):
         """
         raise ValueError(f"{type(self).__name__} has no scores for spans outside a gold tree.")
 
+    @abstractmethod
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
         """Split all documents; at least one must have two EDUs.
 
@@ -95,7 +97,6 @@ class Splitter(nn.Module):
         RAISES (ValueError): If an exact search is asked for, and the scores depend on earlier
             splits.
         """
-        raise NotImplementedError
 
 
 class PointerSplitter(Splitter):
