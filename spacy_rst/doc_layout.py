@@ -37,6 +37,9 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
 
 
 def _store(doc: Doc, blocks: Sequence[Block]) -> None:
+    if not blocks:
+        doc.spans[LAYOUT_KEY] = SteadySpans(doc, name=LAYOUT_KEY)
+        return
     words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
     word_starts = doc.to_array(IDX).astype(np.int64)[words]
     firsts = np.searchsorted(word_starts, [block.start for block in blocks])

@@ -66,7 +66,7 @@ class Words:
     def begin_sentences(self) -> np.ndarray:
         """RETURNS (np.ndarray): Bool (n_words,), where sentences surely begin, but for the first
         word."""
-        if not any(map(IS_RELEVANT.search, self._texts)):
+        if IS_RELEVANT.search(" ".join(self._texts)) is None:
             return np.zeros(len(self.places), dtype=bool)
         ends = self.match(ENDS) | (self.match(ENDS_AFTER_WORD) & _shift(self.match(IS_WORD)))
         # A mark that closes a quotation or a bracket belongs to the sentence before it.
