@@ -57,8 +57,11 @@ def translate_checked(
         return []
     translations = list(engine.translate(segments, source, target))
     if len(translations) != len(segments):
-        counts = {"n_segments": len(segments), "n_translations": len(translations)}
-        raise RstError(Errors.R604.format(engine=engine.name, **counts))
+        raise RstError(
+            Errors.R604.format(
+                engine=engine.name, n_segments=len(segments), n_translations=len(translations)
+            )
+        )
     for segment, value in zip(segments, translations, strict=True):
         if not isinstance(value, str) or SURROGATE.search(value):
             raise RstError(Errors.R605.format(engine=engine.name, segment=segment, value=value))

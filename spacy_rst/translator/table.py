@@ -50,9 +50,16 @@ class TableTranslator:
         found = [self._translations.get((*pair, _with_spaces(text))) for text in segments]
         missing = [text for text, hit in zip(segments, found, strict=True) if hit is None]
         if missing and self.missing == "error":
-            counts = {"n_missing": len(missing), "n_segments": len(segments)}
-            names = {"path": self.path, "source": source, "target": target, "first": missing[0]}
-            raise RstError(Errors.R608.format(**counts, **names))
+            raise RstError(
+                Errors.R608.format(
+                    n_missing=len(missing),
+                    n_segments=len(segments),
+                    path=self.path,
+                    source=source,
+                    target=target,
+                    first=missing[0],
+                )
+            )
         return [text if hit is None else hit for text, hit in zip(segments, found, strict=True)]
 
 
@@ -63,8 +70,9 @@ def _read_table(path: Path) -> dict[tuple[str, str, str], str]:
         key = normal_code(row["source"]), normal_code(row["target"]), text
         first = translations.setdefault(key, second)
         if first != second:
-            where = {"path": path, "number": number, "text": text}
-            raise RstError(Errors.R607.format(**where, first=first, second=second))
+            raise RstError(
+                Errors.R607.format(path=path, number=number, text=text, first=first, second=second)
+            )
     return translations
 
 

@@ -129,10 +129,13 @@ def _as_disrpt(tree: RstTree, suffix: str) -> dict[str, str]:
         ranges.append(f"{number + 1}-{number + len(words)}")
         for place, word in enumerate(words):
             number += 1
+            if place == 1 and place + 1 < len(words) and suffix == ".conllu":
+                joined = "".join(words[place : place + 2])
+                tokens.append(f"{number}-{number + 1}\t{joined}" + "\t_" * 8)
             mark = "Seg=O" if place else "Seg=B-seg"
             tokens.append("\t".join([str(number), word, *"_______", mark]))
-        if str(edu).endswith(".") and suffix == ".conllu":
-            tokens += [f"{number + 1}-{number + 2}\tit's" + "\t_" * 8, ""]
+        if str(edu).endswith("."):
+            tokens.append("")
     rows = ["doc\tunit1_toks\tunit2_toks\ts1_toks\ts2_toks\tdir\trel_type\torig_label\tlabel"]
     for dependent, (head, relation) in enumerate(_heads(tree)):
         if head is not None:
