@@ -20,8 +20,8 @@ $(READY): setup.cfg pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)  ## Parse raw texts in five languages: trees in the terminal, and pages for a browser
-	$(BIN)/python -m spacy rst parse assets/demo
-	$(BIN)/python -m spacy rst parse assets/demo --format html --output demo
+	$(BIN)/python -m spacy rst parse assets/demo/*.txt
+	$(BIN)/python -m spacy rst parse assets/demo/*.txt --format html --output demo
 	@printf '%s\n' 'Open these pages in a browser:' $(CURDIR)/demo/*.html
 
 pictures: $(READY)  ## Draw the pictures of the documentation again, with the bundled pipeline
