@@ -239,14 +239,17 @@ class _SpanTables(NamedTuple):
 
 
 class _OpenSpan(NamedTuple):
-    """A span that is to be split, and what is known about its candidates from the span around it:
-    the terms of the left part and the border, if both spans start together, or those of the right
-    part, if they end together."""
+    """A span that is to be split, and what was computed for the span around it.
+
+    shares_start: whether both start together, so that a candidate's left part is the same in both,
+    or else end together; known: for each candidate, what that part and the border add to the hidden
+    layer, if it was computed.
+    """
 
     start: int
     end: int
-    left: Tensor | None = None
-    right: Tensor | None = None
+    shares_start: bool = False
+    known: Tensor | None = None
 
 
 class SpanSplitter(Splitter):
@@ -350,35 +353,32 @@ class SpanSplitter(Splitter):
     def _split_large(
         self, tables: _SpanTables, span: _OpenSpan
     ) -> tuple[int, Tensor, list[_OpenSpan]]:
-        start, end, left, right = span
-        n_splits = end - start - 1
+        start, end, shares_start, known = span
+        device = tables.border.device
+        lengths = torch.arange(1, end - start, dtype=torch.float32, device=device).unsqueeze(1)
+        chunks = [slice(low, low + SLICE_ROWS) for low in range(0, len(lengths), SLICE_ROWS)]
+        inside = slice(start + 1, end)
+
+        def left(rows: slice) -> tuple[Tensor, Tensor]:
+            return (tables.left[inside][rows] - tables.left[start]).float(), lengths[rows]
+
+        def right(rows: slice) -> tuple[Tensor, Tensor]:
+            totals = (tables.right[end] - tables.right[inside][rows]).float()
+            return totals, lengths.flip(0)[rows]
+
+        old, new = (left, right) if shares_start else (right, left)
+        if known is None:
+            border = tables.border[start : end - 1]
+            known = torch.cat([torch.addcdiv(border[rows], *old(rows)) for rows in chunks])
         total = tables.encoded.sums[end] - tables.encoded.sums[start]
         whole = F.linear(total.float() / (end - start), tables.whole)
-        shares = 1 / torch.arange(1, end - start, dtype=whole.dtype, device=whole.device)
-        shares = shares.unsqueeze(1)
-        new_left = left is None
-        left = tables.border.new_empty(n_splits, len(whole)) if left is None else left
-        new_right = right is None
-        right = torch.empty_like(left) if right is None else right
-        codes = None
-        if self.boundary is not None:
-            within = tables.encoded.get_boundaries().codes_within(start, end)
-            codes = torch.from_numpy(within).to(whole.device)
         parts = []
-        for first in range(0, n_splits, SLICE_ROWS):
-            last = min(first + SLICE_ROWS, n_splits)
-            rows, splits = slice(first, last), slice(start + 1 + first, start + 1 + last)
-            if new_left:
-                totals = (tables.left[splits] - tables.left[start]).float()
-                border = tables.border[start + first : start + last]
-                torch.addcmul(border, totals, shares[rows], out=left[rows])
-            if new_right:
-                totals = (tables.right[end] - tables.right[splits]).float()
-                torch.mul(totals, shares.flip(0)[rows], out=right[rows])
-            hidden = torch.add(left[rows], right[rows])
+        for rows in chunks:
+            hidden = torch.addcdiv(known[rows], *new(rows))
             hidden += whole
-            if self.boundary is not None and codes is not None:
-                hidden += self.boundary(codes[rows])
+            if self.boundary is not None:
+                codes = tables.encoded.get_boundaries().codes_within(start, end)[rows]
+                hidden += self.boundary(torch.from_numpy(codes).to(device))
             parts.append(self._finish(hidden))
         scores = torch.cat(parts)
         log_probs = scores.log_softmax(0)
@@ -386,8 +386,8 @@ class SpanSplitter(Splitter):
         pick = int(self.pick(log_probs, origin.expand(len(scores)), origin))
         split = start + 1 + pick
         children = [
-            _OpenSpan(start, split, left=left[:pick]),
-            _OpenSpan(split, end, right=right[pick + 1 :]),
+            _OpenSpan(start, split, True, known[:pick] if shares_start else None),
+            _OpenSpan(split, end, False, None if shares_start else known[pick + 1 :]),
         ]
         return split, log_probs[pick : pick + 1], children
 
