@@ -25,7 +25,6 @@ class Borders:
     words (Words): The tokens that are not white space.
     is_space (np.ndarray): Bool (n_tokens,), the white space.
     sentences (np.ndarray): Bool (n_tokens,), first tokens of sentences, where the Doc knows them.
-    marked_sentences (np.ndarray): Bool (n_tokens,), those that the script leaves no doubt about.
     lines (np.ndarray): Bool (n_tokens,), first tokens of lines, but for the text's first.
     blocks (np.ndarray): Bool (n_tokens,), first tokens of the layout's blocks.
     is_undivided (np.ndarray): Bool (n_tokens,), the tokens of blocks that are EDUs as they are.
@@ -34,7 +33,6 @@ class Borders:
     words: Words
     is_space: np.ndarray
     sentences: np.ndarray
-    marked_sentences: np.ndarray
     lines: np.ndarray
     blocks: np.ndarray
     is_undivided: np.ndarray
@@ -49,7 +47,8 @@ class Borders:
         """
         starts = likely.copy()
         if use_sentences:
-            starts |= self.sentences | self.marked_sentences
+            starts |= self.sentences
+            starts[self.words.places] |= self.words.begin_sentences()
         starts[self.is_undivided] = False
         starts |= self.blocks
         starts[self.words.places[:1]] = True
@@ -65,10 +64,9 @@ def read_borders(doc: Doc) -> Borders:
     attributes = doc.to_array([IS_SPACE, SENT_START])
     is_space = attributes[:, 0] == 1
     words = Words(doc, is_space)
-    sentences, marked_sentences, lines = np.zeros((3, len(doc)), dtype=bool)
+    sentences, lines = np.zeros((2, len(doc)), dtype=bool)
     following = np.searchsorted(words.places, np.flatnonzero(attributes[:, 1] == 1))
     sentences[words.places[following[following < len(words.places)]]] = True
-    marked_sentences[words.places] = words.begin_sentences()
     # White space tokens lie where the numbers of two words, or of the first word and 0, are apart.
     before = np.append(-1, words.places)
     for gap in np.flatnonzero(np.diff(before) > 1).tolist():
@@ -82,7 +80,6 @@ def read_borders(doc: Doc) -> Borders:
         words=words,
         is_space=is_space,
         sentences=sentences,
-        marked_sentences=marked_sentences,
         lines=lines,
         blocks=block_starts(doc),
         is_undivided=is_unit[token_blocks(doc)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import numpy as np
 from spacy.attrs import ORTH, SPACY
@@ -43,16 +44,25 @@ class Words:
     is_space (np.ndarray): Bool (n_tokens,), the white space.
 
     places (np.ndarray): Int (n_words,), the numbers of the words among the tokens.
-    is_apart (np.ndarray): Bool (n_words,), whether white space stands before each.
     """
 
     def __init__(self, doc: Doc, is_space: np.ndarray) -> None:
         self.places = np.flatnonzero(~is_space)
-        attributes = doc.to_array([ORTH, SPACY])[self.places]
-        is_apart = (np.diff(self.places) > 1) | (attributes[:-1, 1] == 1)
-        self.is_apart = np.append(True, is_apart)[: len(self.places)]
-        forms, self._form_of_word = np.unique(attributes[:, 0], return_inverse=True)
-        self._texts = [doc.vocab.strings[form] for form in forms.tolist()]
+        self._doc = doc
+
+    @cached_property
+    def is_apart(self) -> np.ndarray:
+        """RETURNS (np.ndarray): Bool (n_words,), whether white space stands before each."""
+        has_space = self._doc.to_array(SPACY)[self.places[:-1]] == 1
+        is_apart = (np.diff(self.places) > 1) | has_space
+        return np.append(True, is_apart)[: len(self.places)]
+
+    @cached_property
+    def _forms(self) -> tuple[list[str], np.ndarray]:
+        """The different words, and which of them each word is."""
+        forms, form_of_word = np.unique(self._doc.to_array(ORTH)[self.places], return_inverse=True)
+        strings = self._doc.vocab.strings
+        return [strings[form] for form in forms.tolist()], form_of_word
 
     def match(self, pattern: re.Pattern[str]) -> np.ndarray:
         """Search for a pattern in every word.
@@ -60,13 +70,14 @@ class Words:
         pattern (re.Pattern[str]): The pattern.
         RETURNS (np.ndarray): Bool (n_words,), whether it was found.
         """
-        found = np.array([pattern.search(text) is not None for text in self._texts], dtype=bool)
-        return found[self._form_of_word]
+        texts, form_of_word = self._forms
+        found = np.array([pattern.search(text) is not None for text in texts], dtype=bool)
+        return found[form_of_word]
 
     def begin_sentences(self) -> np.ndarray:
         """RETURNS (np.ndarray): Bool (n_words,), where sentences surely begin, but for the first
         word."""
-        if IS_RELEVANT.search(" ".join(self._texts)) is None:
+        if IS_RELEVANT.search(" ".join(self._forms[0])) is None:
             return np.zeros(len(self.places), dtype=bool)
         ends = self.match(ENDS) | (self.match(ENDS_AFTER_WORD) & _shift(self.match(IS_WORD)))
         # A mark that closes a quotation or a bracket belongs to the sentence before it.
