@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from spacy.errors import Errors as SpacyErrors
-from spacy.pipeline import TrainablePipe
+from spacy.pipeline import Pipe, TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
@@ -39,6 +39,50 @@ def default_model_config(architecture: str, build: Callable[..., Model]) -> dict
     parameters = inspect.signature(build).parameters.items()
     options = {name: option.default for name, option in parameters if name != "tok2vec"}
     return {"@architectures": architecture, **options, "tok2vec": TRANSFORMER_LISTENER}
+
+
+class BatchPipe(Pipe):
+    """A component without weights of its own that parses Docs together, and in which a bad Doc
+    does not take its batch along. Subclasses add `parse`."""
+
+    name: str
+    # Errors after which the other Docs of a batch would fare no better alone.
+    hopeless_errors: tuple[type[Exception], ...] = ()
+
+    @abstractmethod
+    def parse(self, docs: Sequence[Doc]) -> None:
+        """Parse Docs together.
+
+        docs (Sequence[Doc]): The Docs.
+        """
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Parse a Doc.
+
+        doc (Doc): The Doc.
+        RETURNS (Doc): The same Doc, with its tree.
+        """
+        self.parse([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Process a stream of Docs.
+
+        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
+
+        stream (Iterable[Doc]): The Docs.
+        batch_size (int): The number of Docs to buffer.
+        YIELDS (Doc): The Docs in order.
+        """
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self.parse(docs)
+            except self.hopeless_errors as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            except Exception:  # whatever it is, it shows again for the Doc that has it
+                yield from super().pipe(docs)
+            else:
+                yield from docs
 
 
 class TolerantPipe(TrainablePipe):

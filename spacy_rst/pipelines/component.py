@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import srsly
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_model, load_model_from_config, minibatch
+from spacy.util import load_model, load_model_from_config
 from spacy.vocab import Vocab
 from thinc.api import Config
 
@@ -20,6 +19,7 @@ from ..doc import EDUS_KEY, TREE_KEY, set_edus
 from ..doc_layout import LAYOUT_KEY, get_layout, set_layout
 from ..errors import Errors, RstError
 from ..parser.component import SCORE_WEIGHTS
+from ..pipe import BatchPipe
 from ..scoring.scorer import score_trees
 from . import DEFAULT_PIPELINE, load, pipeline_names
 
@@ -54,7 +54,7 @@ def make_rst(
     return component
 
 
-class Rst(Pipe):
+class Rst(BatchPipe):
     """Gives Docs EDUs and trees with a whole pipeline of its own, so that it does not matter which
     encoder, tokenizer or sentences the pipeline around it has.
 
@@ -114,32 +114,6 @@ class Rst(Pipe):
         nlp (Language | None): Not used.
         """
         self.pipeline  # noqa: B018
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Parse a Doc.
-
-        doc (Doc): The Doc. EDUs, sentences and a layout that it has are used.
-        RETURNS (Doc): The same Doc, with its EDUs and its tree.
-        """
-        self.parse([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Process a stream of Docs.
-
-        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (int): The number of Docs to buffer.
-        YIELDS (Doc): The Docs in order.
-        """
-        for docs in minibatch(stream, size=batch_size):
-            try:
-                self.parse(docs)
-            except Exception:  # whatever it is, it shows again for the Doc that has it
-                yield from super().pipe(docs)
-            else:
-                yield from docs
 
     def parse(self, docs: Sequence[Doc]) -> None:
         """Parse Docs together.

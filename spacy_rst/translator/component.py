@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -18,6 +17,7 @@ from thinc.api import Config
 from ..doc import get_edus, get_tree, set_edus, set_tree
 from ..errors import Errors, RstError
 from ..parser.component import SCORE_WEIGHTS
+from ..pipe import BatchPipe
 from ..scoring.scorer import score_trees
 from ..tree import RstTree
 from .edus import translate_docs
@@ -27,12 +27,14 @@ PARSER_FACTORY = "rst_parser"
 PARSER_FOLDER = "parser"
 
 
-class TranslatedRstParser(Pipe):
+class TranslatedRstParser(BatchPipe):
     """Builds the discourse tree of each Doc by way of another language: its EDUs are translated,
     a parser of that language parses the translation, and the tree is put on the Doc.
 
     DOCS: docs/translated_parser.md
     """
+
+    hopeless_errors = (EngineUnavailable,)
 
     def __init__(
         self,
@@ -95,35 +97,6 @@ class TranslatedRstParser(Pipe):
     ) -> None:
         """Load the parser, so that a mistake shows at once. There is nothing to learn."""
         self.parser  # noqa: B018
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Parse a Doc.
-
-        doc (Doc): The Doc, with EDUs.
-        RETURNS (Doc): The same Doc, with its tree.
-        RAISES (RstError): If its EDUs are missing or wrong, or they cannot be translated.
-        """
-        self.parse([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Process a stream of Docs. All EDUs of a batch go to the engine together.
-
-        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (int): The number of Docs to buffer.
-        YIELDS (Doc): The Docs in order.
-        """
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self.parse(docs)
-            except EngineUnavailable as error:  # the other Docs would fare no better alone
-                self.get_error_handler()(self.name, self, docs, error)
-            except Exception:  # whatever it is, it shows again for the Doc that has it
-                yield from super().pipe(docs)
-            else:
-                yield from docs
 
     def parse(self, docs: Sequence[Doc]) -> None:
         """Parse Docs together.
