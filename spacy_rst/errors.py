@@ -333,6 +333,9 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
+    # Syntax
+    R340 = "A chunk of {chunk} tokens is too short for syntax. Set 'chunk' to 2 or more."
+
     # Segmenter
     R403 = (
         "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "

@@ -27,6 +27,7 @@ ROOMS = """
     treebank
     encoder
     pipe
+    syntax
     segmenter
     parser
     display scoring

@@ -48,6 +48,8 @@ def build_rst_parser(
     loss_per: Literal["document", "edu"] = "document",
     exploration: float = 0.0,
     layout: LayoutMode = "none",
+    attention: bool = False,
+    label_ends: bool = False,
 ) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 
@@ -76,6 +78,9 @@ def build_rst_parser(
     layout (str): Tell the parser about the layout of the text, as features of the EDUs, of the
         split points and of the labels: "none", "paragraphs" for the borders of blocks alone, or
         "all" for their kinds, levels and speakers, too.
+    attention (bool): Learn how much each token of an EDU counts, instead of taking their mean.
+    label_ends (bool): Choose labels by the first and the last EDU of the two parts, too, beside the
+        means of the parts.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
         trees, a function from `GoldTree`s to the split loss and the label loss, and a callback that
         takes their sum.
@@ -92,6 +97,8 @@ def build_rst_parser(
         layer_norm=layer_norm,
         n_features=len(EDU_FEATURES) * edu_features + len(LAYOUT_FEATURES) * (layout != "none"),
         n_boundary_kinds=len(BOUNDARY_KINDS) if layout != "none" else 0,
+        attention=attention,
+        label_ends=label_ends,
     )
     forward = partial(
         _forward,

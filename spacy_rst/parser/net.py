@@ -15,7 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..recurrent import RecurrentNet, run_packed
-from .spans import CODES_OF_A_KIND, Boundaries, EncodedEdus, prefix_sums, span_means
+from .spans import (
+    CODES_OF_A_KIND,
+    Boundaries,
+    EncodedEdus,
+    prefix_sums,
+    segment_log_softmax,
+    span_means,
+)
 from .splitters import SPLITTERS, embed_codes
 
 # Elements of the biaffine product's widest intermediate (8 MB in float32): labels are taken in
@@ -78,13 +85,28 @@ class LabelClassifier(nn.Module):
     l' = ELU(l U_1), r' = ELU(r U_2), logits = l' W_l + l' W_lr r' + r' W_r + b.
 
     If there are vectors for the boundary between the parts, they are added to l U_1 and r U_2.
+
+    hidden_width (int): Width of the EDU vectors.
+    classifier_width (int): Width of l' and r'.
+    n_labels (int): Number of labels.
+    n_codes (int): Number of codes for boundaries between EDUs, 0 for a classifier that takes none.
+    with_ends (bool): Whether l and r are made of the first and the last EDU of their part, too.
     """
 
-    def __init__(self, hidden_width: int, classifier_width: int, n_labels: int, n_codes: int = 0):
+    def __init__(
+        self,
+        hidden_width: int,
+        classifier_width: int,
+        n_labels: int,
+        n_codes: int = 0,
+        with_ends: bool = False,
+    ):
         super().__init__()
         self.dropout = nn.Dropout(0.0)
-        self.project_left = nn.Linear(hidden_width, classifier_width, bias=False)
-        self.project_right = nn.Linear(hidden_width, classifier_width, bias=False)
+        self.with_ends = with_ends
+        part_width = hidden_width * (3 if with_ends else 1)
+        self.project_left = nn.Linear(part_width, classifier_width, bias=False)
+        self.project_right = nn.Linear(part_width, classifier_width, bias=False)
         self.left = nn.Linear(classifier_width, n_labels, bias=False)
         self.right = nn.Linear(classifier_width, n_labels)
         # Indexed by [label, left, right].
@@ -100,8 +122,8 @@ class LabelClassifier(nn.Module):
         RETURNS (Tensor): Float (n_splits, n_labels), the logits.
         """
         starts, splits, ends = spans.unbind(1)
-        left = self.project_left(span_means(encoded.sums, starts, splits))
-        right = self.project_right(span_means(encoded.sums, splits, ends))
+        left = self.project_left(self._describe(encoded, starts, splits))
+        right = self.project_right(self._describe(encoded, splits, ends))
         if self.boundary is not None:
             codes = encoded.get_boundaries().codes(starts, splits, ends)
             at_left, at_right = self.boundary(codes).chunk(2, dim=1)
@@ -113,6 +135,13 @@ class LabelClassifier(nn.Module):
             for weights in self.both.split(labels_at_once)
         ]
         return self.left(left) + torch.cat(products).t() + self.right(right)
+
+    def _describe(self, encoded: EncodedEdus, starts: Tensor, ends: Tensor) -> Tensor:
+        means = span_means(encoded.sums, starts, ends)
+        if not self.with_ends:
+            return means
+        firsts, lasts = (encoded.edus.index_select(0, places) for places in (starts, ends - 1))
+        return torch.cat([means, firsts, lasts], dim=1)
 
 
 class RstNet(RecurrentNet):
@@ -134,6 +163,8 @@ class RstNet(RecurrentNet):
     layer_norm (bool): Normalise the vectors e_i.
     n_features (int): Number of further features per EDU.
     n_boundary_kinds (int): Number of kinds of boundaries between EDUs, 0 for a net that takes none.
+    attention (bool): Weigh the tokens of an EDU by what they are, instead of taking their mean.
+    label_ends (bool): Show the classifier the first and the last EDU of each part, too.
     RAISES (RstError): For sizes that make no network.
     """
 
@@ -149,6 +180,8 @@ class RstNet(RecurrentNet):
         layer_norm: bool = False,
         n_features: int = 0,
         n_boundary_kinds: int = 0,
+        attention: bool = False,
+        label_ends: bool = False,
     ):
         super().__init__()
         self.check_sizes(
@@ -166,7 +199,11 @@ class RstNet(RecurrentNet):
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
         n_codes = n_boundary_kinds * CODES_OF_A_KIND
         self.splitter = SPLITTERS[splitter](hidden_width, n_codes)
-        self.classifier = LabelClassifier(hidden_width, classifier_width, n_labels, n_codes)
+        self.classifier = LabelClassifier(
+            hidden_width, classifier_width, n_labels, n_codes, with_ends=label_ends
+        )
+        # Equal weights to begin with: the mean.
+        self.attend = nn.Parameter(torch.zeros(token_width)) if attention else None
 
     def encode(self, batch: EduBatch) -> EncodedEdus:
         """Make the vectors e_i of all EDUs.
@@ -181,7 +218,7 @@ class RstNet(RecurrentNet):
         if not len(batch.edu_starts):
             edus = state.new_zeros(0, self.combine.out_features)
             return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
-        means = self.dropout(_token_means(batch))
+        means = self.dropout(_pool_tokens(batch, self.attend))
         documents = [i for i, count in enumerate(batch.edu_counts) if count]
         context, last = run_packed(
             self.encoder, means.split([batch.edu_counts[i] for i in documents])
@@ -268,10 +305,16 @@ class RstNet(RecurrentNet):
         ]
 
 
-def _token_means(batch: EduBatch) -> Tensor:
-    """The mean token vector of each EDU, without a copy of the tokens."""
+def _pool_tokens(batch: EduBatch, attend: Tensor | None = None) -> Tensor:
+    """The mean token vector of each EDU, without a copy of the tokens, or a mean with the weights
+    that a vector to attend to gives them."""
     lengths = batch.edu_ends - batch.edu_starts
     first = lengths.cumsum(0) - lengths
     shifts = (batch.edu_starts - first).repeat_interleave(lengths)
     rows = torch.arange(len(shifts), device=batch.tokens.device) + shifts
-    return F.embedding_bag(rows, batch.tokens, first, mode="mean")
+    if attend is None:
+        return F.embedding_bag(rows, batch.tokens, first, mode="mean")
+    numbers = torch.arange(len(lengths), device=rows.device).repeat_interleave(lengths)
+    scores = (batch.tokens @ attend).index_select(0, rows)
+    weights = segment_log_softmax(scores, numbers, len(lengths)).exp()
+    return F.embedding_bag(rows, batch.tokens, first, mode="sum", per_sample_weights=weights)

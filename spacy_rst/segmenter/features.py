@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from spacy.attrs import ORTH
 from spacy.tokens import Doc
 
+from ..doc import TREEBANK_KEY, document_fact
 from ..doc_layout import ensure_layout, token_blocks
 from ..layout import KINDS
 from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
@@ -93,6 +95,19 @@ def layout_features(doc: Doc, borders: Borders) -> np.ndarray:
     features[:, : len(KINDS)] = facts[:, :-1]
     features[borders.blocks, len(KINDS) : -1] = facts[borders.blocks]
     return features
+
+
+def convention_features(doc: Doc, borders: Borders, conventions: Sequence[str]) -> np.ndarray:
+    """Tell each token which treebank's conventions its Doc follows, as 0 or 1.
+
+    doc (Doc): The Doc.
+    borders (Borders): How it is divided.
+    conventions (Sequence[str]): The treebanks that have conventions of their own.
+    RETURNS (np.ndarray): Float32 (n_tokens, n_conventions).
+    """
+    own = document_fact(doc, TREEBANK_KEY)
+    row = np.array([name == own for name in conventions], dtype=np.float32)
+    return np.tile(row, (len(doc), 1))
 
 
 def _mark(character: str) -> str | None:

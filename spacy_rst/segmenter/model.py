@@ -22,7 +22,7 @@ from ..encoder.vectors import initialize_encoder, join_vectors
 from ..shims import LazyNetShim
 from ..windows import check_window
 from .boundaries import Borders, read_borders
-from .features import LAYOUT_FEATURES, TOKEN_FEATURES, layout_features
+from .features import LAYOUT_FEATURES, TOKEN_FEATURES, convention_features, layout_features
 from .features import token_features as describe_tokens
 from .gold import GoldStarts
 
@@ -54,6 +54,7 @@ def build_edu_segmenter(
     loss_per: Literal["document", "edu"] = "document",
     training_window: int = 0,
     layout: bool = False,
+    conventions: list[str] | tuple[str, ...] = (),
 ) -> Model[list[Doc], list[Floats1d]]:
     """A BiLSTM that tags the tokens at which EDUs begin.
 
@@ -74,6 +75,9 @@ def build_edu_segmenter(
         by side, which is several times faster. 0 reads every Doc as a whole.
     layout (bool): Give the BiLSTM the facts about the layout that `features.LAYOUT_FEATURES` names,
         too. Blocks are divided in any case.
+    conventions (list[str]): Treebanks that have an EDU begin where the others of the same language
+        have not. The BiLSTM is told which of them a Doc follows, if any: what its
+        `doc.user_data["rst_treebank"]` says.
     RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
         of a start.
     RAISES (RstError): If the margins leave nothing of a window.
@@ -83,12 +87,16 @@ def build_edu_segmenter(
         _make_net,
         hidden_width=hidden_width,
         layers=layers,
-        n_features=len(TOKEN_FEATURES) * token_features + len(LAYOUT_FEATURES) * layout,
+        n_features=len(TOKEN_FEATURES) * token_features
+        + len(LAYOUT_FEATURES) * layout
+        + len(conventions),
     )
     forward = partial(
         _forward,
         dropout=dropout,
-        describe=[describe_tokens] * token_features + [layout_features] * layout,
+        describe=[describe_tokens] * token_features
+        + [layout_features] * layout
+        + [partial(convention_features, conventions=tuple(conventions))] * bool(conventions),
         windows={"window": window, "margin": margin},
         training_window=training_window,
     )

@@ -183,11 +183,12 @@ def make_example(
 
 
 def copy_language(gold: Doc, predicted: Doc) -> None:
-    """Let a predicted Doc know its language, for components that go by it.
+    """Let a predicted Doc know its language and treebank, for components that go by them.
 
     gold (Doc): The gold Doc.
     predicted (Doc): The predicted one.
     """
-    language = document_fact(gold, LANGUAGE_KEY)
-    if language is not None:
-        predicted.user_data[LANGUAGE_KEY] = language
+    for key in (LANGUAGE_KEY, TREEBANK_KEY):
+        fact = document_fact(gold, key)
+        if fact is not None:
+            predicted.user_data[key] = fact

@@ -1,0 +1,1 @@
+"""From token vectors to parts of speech and dependencies, and to vectors that know of them."""

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_rst.errors import RstError
+from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, parser_config
+from tests.sample import sample_docs
+from tests.segmenter.pipelines import make_example, segmenter_config, train
+
+SYNTAX_LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 40, "upstream": "syntax"}
+
+
+def add_syntax(nlp, **settings):
+    return nlp.add_pipe(
+        "syntax",
+        config={
+            "model": {
+                "@architectures": "spacy_rst.Syntax.v1",
+                "tok2vec": TOK2VEC_LISTENER | {"upstream": "tok2vec"},
+                "width": 40,
+                "hidden_width": 32,
+                "arc_width": 16,
+                "label_width": 16,
+                "dropout": None,
+                "chunk": 32,
+            },
+            **settings,
+        },
+    )
+
+
+def make_pipeline(**settings):
+    """An encoder, syntax over it, and a segmenter and a parser over that."""
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
+    add_syntax(nlp, **settings)
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(SYNTAX_LISTENER))
+    nlp.add_pipe("rst_parser", config=parser_config(SYNTAX_LISTENER, splitter="span"))
+    return nlp
+
+
+def with_syntax(doc):
+    """A copy of a Doc in which each token hangs on the first of its EDU, and that is a root."""
+    firsts = np.zeros(len(doc), dtype=int)
+    for edu in doc.spans["edus"]:
+        firsts[edu.start : edu.end] = edu.start
+    copy = Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        heads=firsts.tolist(),
+        deps=["ROOT" if first == number else "dep" for number, first in enumerate(firsts)],
+        pos=["VERB" if first == number else "NOUN" for number, first in enumerate(firsts)],
+    )
+    copy.spans["edus"] = [copy[edu.start : edu.end] for edu in doc.spans["edus"]]
+    copy.user_data |= doc.user_data
+    return copy
+
+
+@pytest.fixture(scope="module")
+def trained():
+    nlp = make_pipeline(annotate=True)
+    golds = [with_syntax(doc) for doc in sample_docs(nlp, ["eu"])]
+    examples = [make_example(nlp, gold, gold_edus=False) for gold in golds]
+    train(nlp, examples, goals=("edu_span_f", "dep_las", "pos_acc"), epochs=100)
+    return nlp, examples
+
+
+def test_learns_syntax_segments_and_trees_together(trained):
+    nlp, examples = trained
+    scores = nlp.evaluate([make_example(nlp, e.reference, gold_edus=False) for e in examples])
+    assert scores["pos_acc"] > 0.95 and scores["dep_las"] > 0.9
+    assert scores["edu_f"] > 0.95 and scores["rst_span"] > 0.9
+
+
+def test_reloaded_is_the_same_and_config_decides_what_is_annotated(trained, tmp_path):
+    nlp, examples = trained
+    text = examples[0].reference.text
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    one, other = nlp(text), again(text)
+    assert [t.head.i for t in one] == [t.head.i for t in other]
+    assert one._.rst_tree.splits == other._.rst_tree.splits
+    silent = spacy.load(tmp_path, config={"components.syntax.annotate": False})
+    doc = silent(text)
+    assert not doc.has_annotation("DEP") and not doc.has_annotation("POS")
+    assert doc.tensor.shape == one.tensor.shape
+    np.testing.assert_allclose(doc.tensor, one.tensor, atol=1e-5)
+
+
+def test_pipe_is_the_same_as_call(trained):
+    nlp, examples = trained
+    texts = [example.reference.text for example in examples] + ["", " "]
+    for text, doc in zip(texts, nlp.pipe(texts), strict=True):
+        assert [token.dep_ for token in doc] == [token.dep_ for token in nlp(text)]
+
+
+def test_keeps_syntax_that_is_there_and_marks_white_space(trained):
+    nlp, _ = trained
+    doc = Doc(nlp.vocab, words=["a", "b"], heads=[1, 1], deps=["x", "ROOT"], pos=["X", "X"])
+    assert [token.dep_ for token in nlp(doc)] == ["x", "ROOT"]
+    doc = nlp("Etxean gelditu ginen.\n\nEuria ari zuen.")
+    space = next(token for token in doc if token.is_space)
+    assert space.pos_ == "SPACE" and space.head.i == space.i - 1
+    assert doc.has_annotation("SENT_START")
+
+
+def test_learns_without_any_syntax_and_annotates_nothing():
+    nlp = make_pipeline(annotate=True)
+    examples = [make_example(nlp, doc, gold_edus=False) for doc in sample_docs(nlp, ["eu"])[:2]]
+    train(nlp, examples, epochs=1)
+    assert not nlp("Bat. Bi.").has_annotation("DEP")
+
+
+def test_gradients_reach_the_encoder_from_syntax_alone():
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
+    add_syntax(nlp, annotate=True)
+    golds = [with_syntax(doc) for doc in sample_docs(nlp, ["eu"])]
+    examples = [Example(nlp.make_doc(gold.text), gold) for gold in golds]
+    history = train(nlp, examples, goals=("dep_las",), epochs=30)
+    assert history[-1]["syntax"] < 0.5 * history[0]["syntax"]
+
+
+def test_refuses_chunks_without_room_for_an_arc():
+    with pytest.raises(RstError, match="R340"):
+        spacy.blank("xx").add_pipe(
+            "syntax",
+            config={
+                "model": {
+                    "@architectures": "spacy_rst.Syntax.v1",
+                    "tok2vec": OWN_TOK2VEC,
+                    "chunk": 1,
+                }
+            },
+        )
