@@ -220,6 +220,11 @@ class Errors(metaclass=_MessagesWithCodes):
         "the tokens from the same release?"
     )
     R155 = "Document {doc} of {source} has no tokens. Add them or remove the document."
+    R156 = (
+        "The heads of document {doc} in {source} form no trees. Each word needs a head in its own "
+        "sentence, or 0 for its root."
+    )
+    R157 = "{path} cannot be read with --edus-only: this is for DISRPT files (.rels) alone."
 
     # Parser: its training, its corpus
     R200 = (

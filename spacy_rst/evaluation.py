@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from .doc import NAME_KEY, TREE_KEY, TREEBANK_KEY, document_fact, original_language
+from .doc import EDUS_KEY, NAME_KEY, TREE_KEY, TREEBANK_KEY, document_fact, original_language
 from .errors import Errors, RstError
 from .scoring.baselines import BASELINES, baseline_examples
 from .scoring.scorer import LANGUAGE_MEAN_PREFIX, score_trees
@@ -27,20 +27,28 @@ PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
 EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "predicted"]}
 
 
-def read_gold(paths: Sequence[Path], vocab: Vocab, **filters: Any) -> list[Doc]:
+def read_gold(
+    paths: Sequence[Path], vocab: Vocab, *, edus_only: bool = False, **filters: Any
+) -> list[Doc]:
     """Read the gold Docs that have a tree.
 
     paths (Sequence[Path]): Files and folders.
     vocab (Vocab): The vocabulary.
+    edus_only (bool): Read Docs with EDUs and no tree, too.
     **filters (Any): Settings of the `Corpus` reader, such as `languages`.
     RETURNS (list[Doc]): The Docs.
     RAISES (RstError): If there are none.
     """
     docs = [doc for path in paths for doc in Corpus(path, **filters).read(vocab)]
-    docs = [doc for doc in docs if doc.user_data.get(TREE_KEY) is not None]
+    docs = [doc for doc in docs if has_tree(doc) or (edus_only and doc.spans.get(EDUS_KEY))]
     if not docs:
         raise RstError(Errors.R226.format(paths=", ".join(map(str, paths))))
     return docs
+
+
+def has_tree(doc: Doc) -> bool:
+    """RETURNS (bool): Whether a tree is stored on a Doc."""
+    return doc.user_data.get(TREE_KEY) is not None
 
 
 def parse_docs(

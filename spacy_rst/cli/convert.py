@@ -79,6 +79,13 @@ def convert_cli(
         Path | None,
         typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
     ] = None,
+    syntax: Annotated[
+        Path | None,
+        typer.Option(help="A folder with CoNLL-U files that have the syntax of the documents"),
+    ] = None,
+    edus_only: Annotated[
+        bool, typer.Option("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
+    ] = False,
 ) -> None:
     """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
 
@@ -100,6 +107,8 @@ def convert_cli(
             keep_blanked=keep_blanked,
             raw_text=raw_text,
             layout=layout,
+            syntax=syntax,
+            edus_only=edus_only,
         )
         report = convert_files(
             progress(files, f"Reading {input_path.name}"),
@@ -141,6 +150,9 @@ def print_reports(reports: Mapping[str, ConversionReport]) -> None:
             msg.warn(f"{name}: skipped. {error}")
         if report.blanked:
             msg.warn(f"{name}: words are blanked, left out. {', '.join(report.blanked)}")
+        if report.other_words:
+            names = ", ".join(report.other_words)
+            msg.warn(f"{name}: the syntax has other words, left out. {names}")
     rows = [(name, *report.rows().values()) for name, report in reports.items()]
     header = ("Treebank", *ConversionReport().rows())
     msg.table(rows, header=header, divider=True, aligns=("l", *"r" * len(header[1:])))

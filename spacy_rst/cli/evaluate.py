@@ -12,7 +12,7 @@ from spacy.cli._util import import_code, setup_gpu
 from wasabi import msg
 
 from ..errors import Errors, RstError
-from ..evaluation import EDU_SOURCES, make_report, parse_docs, read_gold
+from ..evaluation import EDU_SOURCES, has_tree, make_report, parse_docs, read_gold
 from ..scoring.parseval import METRICS, SPANS_BY_METHOD
 from ..scoring.scorer import score_name
 from ..util import write_atomically
@@ -73,10 +73,14 @@ def evaluate_cli(
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
             pipes = ", ".join(nlp.pipe_names) or "there are none"
             raise RstError(Errors.R227.format(model=model, pipes=pipes))
-        docs = read_gold(corpora, nlp.vocab, hide_layout=float(hide_layout))
+        # Without a tree there is nothing to score but EDUs, and those only if they are predicted.
+        docs = read_gold(
+            corpora, nlp.vocab, edus_only=edus != "gold", hide_layout=float(hide_layout)
+        )
         runs = {}
         for mode in EDU_SOURCES[edus]:
-            examples = parse_docs(nlp, docs, edus=mode, batch_size=batch_size)
+            scored = docs if mode == "predicted" else filter(has_tree, docs)
+            examples = parse_docs(nlp, scored, edus=mode, batch_size=batch_size)
             runs[mode] = make_report(examples, baselines=baselines)
         name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
         report = {

@@ -43,6 +43,7 @@ class ListedTreebank(NamedTuple):
     splits: Path | None
     options: frozenset[str]
     layout: Path | None
+    syntax: Path | None
 
 
 @rst_app.command("prepare")
@@ -65,8 +66,9 @@ def prepare_cli(
     treebanks of a split.
 
     The list is a TSV file with the columns treebank, lang, path, splits (a table; empty for the
-    official splits), options (largest_tree) and layout (a folder with files that tell it); paths
-    start from the list's folder. Treebanks that are not there are named and passed over.
+    official splits), options (largest_tree, edus_only), and layout and syntax (folders with files
+    that tell them); paths start from the list's folder. Treebanks that are not there are named and
+    passed over.
 
     \b
     Example:
@@ -79,8 +81,10 @@ def prepare_cli(
         for bank in listed:
             if bank not in there:
                 msg.warn(f"{bank.name}: nothing at {bank.path}, passed over")
-            elif bank.layout and not bank.layout.exists():
-                msg.warn(f"{bank.name}: nothing at {bank.layout}, converted without layout")
+                continue
+            for kind, folder in (("layout", bank.layout), ("syntax", bank.syntax)):
+                if folder and not folder.exists():
+                    msg.warn(f"{bank.name}: nothing at {folder}, converted without {kind}")
         if not there:
             fitting = "" if only == "*" else f", or none fits '{only}'"
             raise RstError(Errors.R139.format(path=list_path, only=fitting))
@@ -95,6 +99,8 @@ def prepare_cli(
                 largest_tree="largest_tree" in bank.options,
                 raw_text=raw_text,
                 layout=bank.layout,
+                syntax=bank.syntax,
+                edus_only="edus_only" in bank.options,
             )
             reports[bank.name] = convert_files(
                 progress(find_files(bank.path), bank.name),
@@ -115,6 +121,7 @@ def _read_list(path: Path) -> list[ListedTreebank]:
             splits=path.parent / row["splits"] if row.get("splits") else None,
             options=frozenset((row.get("options") or "").split()),
             layout=path.parent / row["layout"] if row.get("layout") else None,
+            syntax=path.parent / row["syntax"] if row.get("syntax") else None,
         )
         for _, row in read_table(path, LIST_COLUMNS)
     ]

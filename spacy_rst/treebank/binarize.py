@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Errors, RstError
 from ..relations import join_label
@@ -20,8 +20,12 @@ def binarize(document: TreebankDocument) -> RstTree:
     document (TreebankDocument): What a reader yielded.
     RETURNS (RstTree): The tree over the document's EDUs as strings.
     """
-    splits = [split for node in document.root.descendants() for split in _split_node(node)]
+    splits = [split for node in _nodes(document) for split in _split_node(node)]
     return RstTree.from_splits(splits, document.edus)
+
+
+def _nodes(document: TreebankDocument) -> Iterable[NaryNode]:
+    return () if document.root is None else document.root.descendants()
 
 
 def joined_spans(document: TreebankDocument) -> Iterator[tuple[int, int]]:
@@ -31,7 +35,7 @@ def joined_spans(document: TreebankDocument) -> Iterator[tuple[int, int]]:
     YIELDS (tuple[int, int]): The EDUs `start:end` of each: they have the last nuclei of the node,
         but not all of them.
     """
-    for node in document.root.descendants():
+    for node in _nodes(document):
         nuclei = [child.node for child in node.children if child.role == NUCLEUS]
         for nucleus in nuclei[1:-1]:
             yield nucleus.start, nuclei[-1].end

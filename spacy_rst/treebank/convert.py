@@ -43,6 +43,7 @@ from .layout import find_layouts, read_layout, with_layout
 from .rs3 import read_rs3
 from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
+from .syntax import Syntax, read_syntax, set_syntax
 from .text import is_blanked, is_space_tokenized
 
 
@@ -80,6 +81,8 @@ class ConversionOptions:
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
     raw_text (bool): Write and tokenize the text as a pipeline would meet it.
     layout (Path | None): A folder with the files of the treebank's layout, where it has such.
+    syntax (Path | None): A folder with CoNLL-U files of the treebank's syntax, likewise.
+    edus_only (bool): Read the EDUs of DISRPT files and not their relations.
     """
 
     file_format: str = FileFormat.auto
@@ -92,6 +95,8 @@ class ConversionOptions:
     keep_blanked: bool = False
     raw_text: bool = False
     layout: Path | None = None
+    syntax: Path | None = None
+    edus_only: bool = False
 
 
 @dataclass(slots=True)
@@ -108,6 +113,8 @@ class ConversionReport:
     with_layout (int): Documents whose layout is known.
     blocks (Counter): Their blocks, by kind.
     crossing (int): EDUs that go over the end of a block.
+    with_syntax (int): Documents whose syntax is known.
+    other_words (list[str]): Documents that stay without syntax, as its words are not theirs.
     other_splits (int): Documents left out because they belong to another split.
     blanked (list[str]): Documents left out because their words are blanked.
     skipped (list[RstError]): What could not be read, with the reason.
@@ -122,6 +129,8 @@ class ConversionReport:
     with_layout: int = 0
     blocks: Counter[str] = field(default_factory=Counter)
     crossing: int = 0
+    with_syntax: int = 0
+    other_words: list[str] = field(default_factory=list)
     other_splits: int = 0
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
@@ -138,6 +147,7 @@ class ConversionReport:
             "Layout": self.with_layout,
             "Blocks": self.blocks.total(),
             "Crossing": self.crossing,
+            "Syntax": self.with_syntax,
             "Other": self.other_splits,
             "Blanked": len(self.blanked),
             "Skipped": len(self.skipped),
@@ -166,23 +176,30 @@ def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
 
 
 def read_file(
-    path: Path, file_format: str = FileFormat.auto, *, largest_tree: bool = False
+    path: Path,
+    file_format: str = FileFormat.auto,
+    *,
+    largest_tree: bool = False,
+    edus_only: bool = False,
 ) -> Iterator[TreebankDocument | RstError]:
     """Read the documents of one file.
 
     path (Path): The file.
     file_format (str): Its format, or "auto" to tell from its name.
     largest_tree (bool): Keep the largest tree of a file that holds several.
+    edus_only (bool): Read EDUs and no trees, which only DISRPT files allow.
     YIELDS (TreebankDocument | RstError): Each document, or why it could not be read.
     """
     name = SUFFIXES.get(path.suffix) if file_format == FileFormat.auto else file_format
     try:
+        if edus_only and name != "disrpt":
+            raise RstError(Errors.R157.format(path=path))
         if name in ("rs3", "rs4"):
             yield read_rs3(path, largest_tree=largest_tree)
         elif name == "dis":
             yield read_dis(path)
         elif name == "disrpt":
-            yield from read_disrpt(path, largest_tree=largest_tree)
+            yield from read_disrpt(path, largest_tree=largest_tree, edus_only=edus_only)
         else:
             known = ", ".join(sorted(SUFFIXES))
             raise RstError(Errors.R133.format(path=path, suffixes=known))
@@ -220,10 +237,11 @@ def convert_document(
     labels: str = LabelSet.coarse,
     relations: RelationTable | None = None,
     raw_text: bool = False,
+    syntax: Syntax | None = None,
     report: ConversionReport | None = None,
 ) -> Doc:
-    """Make a Doc with its EDUs, tree, language and source. Where the treebank gives no tokens, the
-    language's tokenizer makes them.
+    """Make a Doc with its EDUs, tree, syntax, language and source. Where the treebank gives no
+    tokens, the language's tokenizer makes them.
 
     document (TreebankDocument): The document.
     treebank (str): The treebank's name.
@@ -233,18 +251,24 @@ def convert_document(
     raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
         tokenize it as a pipeline for many languages does. Where an EDU would begin inside of a
         token, the tokens stay as they are.
+    syntax (Syntax | None): The document's syntax, which also tells the sentences. Left out where
+        its words are not those of the text.
     report (ConversionReport | None): The document is added to its counts.
     RETURNS (Doc): The Doc.
     """
     report = ConversionReport() if report is None else report
-    tree = binarize(document)
-    if labels == LabelSet.coarse:
+    tree = None if document.root is None else binarize(document)
+    if tree is not None and labels == LabelSet.coarse:
         tree = with_classes(tree, treebank, document.source, relations)
     doc = _make_doc(document, lang, raw_text=raw_text)
     if raw_text:
         again = _tokenize_again(doc)
         report.kept_tokens += again is None
         doc = doc if again is None else again
+    if syntax is not None:
+        is_fitting = set_syntax(doc, syntax)
+        report.with_syntax += is_fitting
+        report.other_words += [] if is_fitting else [document.name]
     set_tree(doc, tree)
     blocks = document.layout()
     set_layout(doc, _blocks_of_text(blocks, edu_places(doc)))
@@ -254,8 +278,10 @@ def convert_document(
         TREEBANK_KEY: treebank,
         SOURCE_KEY: Path(document.source).name,
         BLANKED_KEY: is_blanked(document.edus),
-        JOINED_KEY: [list(span) for span in joined_spans(document)],
     }
+    if tree is not None:
+        doc.user_data[JOINED_KEY] = [list(span) for span in joined_spans(document)]
+        report.labels.update(doc.user_data[TREE_KEY]["labels"])
     if document.removed:
         starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]
         doc.user_data[UNLINKED_KEY] = [[starts[edu], text] for edu, text in document.removed]
@@ -264,7 +290,6 @@ def convert_document(
     report.documents += 1
     report.edus += len(document.edus)
     report.removed += len(document.removed)
-    report.labels.update(doc.user_data[TREE_KEY]["labels"])
     report.with_layout += bool(blocks)
     report.blocks.update(block.kind for block in blocks)
     report.crossing += len(document.crossing_edus)
@@ -369,11 +394,18 @@ def convert_files(
     report = ConversionReport()
     docbins = {split: new_docbin() for split in outputs}
     layouts = {} if options.layout is None else find_layouts(options.layout)
+    syntax = {} if options.syntax is None else read_syntax(options.syntax)
     for path in files:
         report.files += 1
-        for document in read_file(path, options.file_format, largest_tree=options.largest_tree):
+        documents = read_file(
+            path,
+            options.file_format,
+            largest_tree=options.largest_tree,
+            edus_only=options.edus_only,
+        )
+        for document in documents:
             try:
-                _convert_into(docbins, document, options, splits, layouts, report)
+                _convert_into(docbins, document, options, splits, layouts, syntax, report)
             except Exception as error:  # whatever it is, the other documents can do without
                 problem = in_file(error, path)
                 if not options.skip_bad:
@@ -390,6 +422,7 @@ def _convert_into(
     options: ConversionOptions,
     splits: SplitTable | None,
     layouts: Mapping[str, Path],
+    syntax: Mapping[str, Syntax | RstError],
     report: ConversionReport,
 ) -> None:
     if isinstance(document, RstError):
@@ -404,6 +437,9 @@ def _convert_into(
     else:
         if document.name in layouts:
             document = with_layout(document, read_layout(layouts[document.name]))
+        own_syntax = syntax.get(document.name)
+        if isinstance(own_syntax, RstError):
+            raise own_syntax
         doc = convert_document(
             document,
             treebank=options.treebank,
@@ -411,6 +447,7 @@ def _convert_into(
             labels=options.labels,
             relations=options.relations,
             raw_text=options.raw_text,
+            syntax=own_syntax,
             report=report,
         )
         docbins[split].add(doc)

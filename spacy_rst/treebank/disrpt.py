@@ -36,17 +36,17 @@ Chinese or Japanese characters.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, RstError
+from ..layout.blocks import TURN, Block
 from ..orthography import is_unspaced
 from ..relations import normalize_relation
+from .conllu import TOKEN_RANGE, Word, lines_of, read_words
 from .document import (
     NUCLEUS,
     SATELLITE,
@@ -79,32 +79,9 @@ MULTINUCLEAR = frozenset(
 TOKEN_SUFFIXES = (".conllu", ".tok")
 NEEDED_COLUMNS = ("doc", "unit1_toks", "unit2_toks", "dir", "orig_label")
 SENTENCE_COLUMNS = ("s1_toks", "s2_toks")
-N_TOKEN_COLUMNS = 10
-EDU_START_MARKS = frozenset({"Seg=B-seg", "BeginSeg=Yes"})
-NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:[_ ]id)?\s*=\s*(.+)")
-TOKEN_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-EMPTY_NODE = re.compile(r"\d+\.\d+")
 
 Range = tuple[int, int]
 Unit = tuple[int, ...]  # the EDUs that a unit consists of, in text order
-
-
-class _Word(NamedTuple):
-    """A syntactic word; the first one of a multi-word token knows the token as it is written."""
-
-    form: str
-    space_after: bool
-    starts_edu: bool
-    starts_sentence: bool
-    written: _Written | None = None
-
-
-class _Written(NamedTuple):
-    """A multi-word token as it stands in the text."""
-
-    form: str
-    space_after: bool
-    n_words: int
 
 
 class _Relation(NamedTuple):
@@ -140,7 +117,11 @@ def find_token_file(rels_path: str | Path) -> Path:
 
 
 def read_disrpt(
-    rels_path: str | Path, tokens_path: str | Path | None = None, *, largest_tree: bool = False
+    rels_path: str | Path,
+    tokens_path: str | Path | None = None,
+    *,
+    largest_tree: bool = False,
+    edus_only: bool = False,
 ) -> Iterator[TreebankDocument | RstError]:
     """Read the documents of a DISRPT file one by one, with rebuilt trees.
 
@@ -149,14 +130,20 @@ def read_disrpt(
         beside the `.rels` file.
     largest_tree (bool): Keep the largest tree of a document that holds several, and count the rest
         as removed. Otherwise such a document is an error.
+    edus_only (bool): Leave the relations alone, for treebanks that are not of RST: all EDUs are
+        kept, and there is no tree. Sentences with a speaker become turns.
     YIELDS (Union[TreebankDocument, RstError]): The documents in the order of the tokens, and an
         error in place of each document that cannot be read.
     RAISES (RstError): If a file as a whole cannot be read.
     """
     source = Path(rels_path)
     token_file = find_token_file(source) if tokens_path is None else Path(tokens_path)
+    if edus_only:
+        for name, words in read_words(token_file):
+            yield words if isinstance(words, RstError) else _edus_alone(name, source, words)
+        return
     relations, problems = _read_relations(source)
-    for name, words in _read_words(token_file):
+    for name, words in read_words(token_file):
         rows = relations.pop(name, [])
         if name in problems:
             yield problems[name]
@@ -172,21 +159,11 @@ def read_disrpt(
         yield problems.get(name, missing)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number the lines of a file, reading one at a time."""
-    with path.open(encoding="utf-8-sig") as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                yield number, line.rstrip("\n")
-        except UnicodeDecodeError as error:
-            raise RstError(Errors.R141.format(source=path, error=error)) from error
-
-
 def _read_relations(path: Path) -> tuple[dict[str, list[_Relation]], dict[str, RstError]]:
     """Read the relations by document, and the first problem of each document that has one."""
     relations: dict[str, list[_Relation]] = {}
     problems: dict[str, RstError] = {}
-    lines = _lines(path)
+    lines = lines_of(path)
     columns = next(lines, (1, ""))[1].split("\t")
     missing = [column for column in NEEDED_COLUMNS if column not in columns]
     if missing:
@@ -239,80 +216,39 @@ def _parse_ranges(text: str, path: Path, number: int) -> list[Range]:
     return ranges
 
 
-def _read_words(path: Path) -> Iterator[tuple[str, list[_Word] | RstError]]:
-    """Read the words of one document after the other, or the first problem it has."""
-    name: str | None = None
-    words: list[_Word] = []
-    problem: RstError | None = None
-    sentence = _Sentence()
-    for number, line in chain(_lines(path), [(0, "")]):
-        new_document = NEW_DOCUMENT.match(line)
-        if new_document or not line.strip():
-            if sentence.lacks_words and problem is None:
-                problem = _no_token(path, sentence.range_line, name)
-            sentence = _Sentence()
-        if new_document:
-            if name is not None:
-                yield name, problem or words
-            name, words, problem = new_document[1].strip(), [], None
-        elif line.strip() and not line.startswith("#"):
-            if name is None:
-                raise RstError(Errors.R147.format(source=path, line=number))
-            try:
-                word = sentence.read(number, line.split("\t"))
-                words += [] if word is None else [word]
-            except ValueError:
-                problem = problem or _no_token(path, number, name)
-    if name is not None:
-        yield name, problem or words
+def _edus_alone(name: str, source: Path, words: list[Word]) -> TreebankDocument | RstError:
+    """Make a document without a tree of the marked EDUs."""
+    if not words:
+        return RstError(Errors.R155.format(source=shown_path(source), doc=name))
+    starts = _edu_starts(words, [])
+    sentence_starts = _sentence_starts(words, [])
+    bounds = zip(starts, [*starts[1:], len(words)], strict=True)
+    tokens = [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
+    return TreebankDocument(
+        edus=[_text(edu) for edu in tokens],
+        root=None,
+        name=name,
+        source=shown_path(source),
+        tokens=tokens,
+        blocks=_turns(words, starts),
+    )
 
 
-def _no_token(path: Path, line: int, name: str | None) -> RstError:
-    return RstError(Errors.R146.format(source=path, line=line, doc=name))
-
-
-@dataclass(slots=True)
-class _Sentence:
-    """Reads the tokens of a sentence, line by line."""
-
-    last_word: int = 0
-    range_line: int = 0
-    range_start: int = 0
-    range_end: int = 0
-    written: _Written | None = None
-    starts: bool = True
-
-    @property
-    def lacks_words(self) -> bool:
-        """Whether the words of a multi-word token did not all come."""
-        return self.range_end > self.last_word
-
-    def read(self, number: int, fields: list[str]) -> _Word | None:
-        """Read a line. A multi-word token gives no word, but waits for its first."""
-        if EMPTY_NODE.fullmatch(fields[0]):
-            return None
-        position = TOKEN_RANGE.fullmatch(fields[0])
-        if position is None or len(fields) != N_TOKEN_COLUMNS or not fields[1].strip():
-            raise ValueError("not a token")
-        first, last = int(position[1]), int(position[2] or position[1])
-        marks = fields[9].split("|")
-        space_after = "SpaceAfter=No" not in marks
-        if position[2]:
-            if self.written or not self.range_end < first <= last:
-                raise ValueError("not a range of words to come")
-            self.range_line, self.range_start, self.range_end = number, first, last
-            self.written = _Written(fields[1], space_after, last - first + 1)
-            return None
-        if self.written and first != self.range_start:
-            raise ValueError("not the first word of the range")
-        starts_edu = not EDU_START_MARKS.isdisjoint(marks)
-        word = _Word(fields[1], space_after, starts_edu, self.starts, self.written)
-        self.last_word, self.written, self.starts = first, None, False
-        return word
+def _turns(words: list[Word], starts: list[int]) -> list[Block]:
+    """Find the turns of a dialogue, in EDUs. None where the file names no speakers."""
+    turns = [(edu, words[start].speaker) for edu, start in enumerate(starts)]
+    begun = [(edu, speaker) for edu, speaker in turns if speaker is not None]
+    if not begun or begun[0][0]:
+        return []
+    ends = [*(edu for edu, _ in begun[1:]), len(starts)]
+    return [
+        Block(edu, end, TURN, speaker=speaker)
+        for (edu, speaker), end in zip(begun, ends, strict=True)
+    ]
 
 
 def _make_document(
-    name: str, source: Path, words: list[_Word], relations: list[_Relation], largest_tree: bool
+    name: str, source: Path, words: list[Word], relations: list[_Relation], largest_tree: bool
 ) -> TreebankDocument:
     if not words:
         raise RstError(Errors.R155.format(source=source, doc=name))
@@ -357,7 +293,7 @@ def _make_document(
     )
 
 
-def _edu_starts(words: list[_Word], relations: list[_Relation]) -> list[int]:
+def _edu_starts(words: list[Word], relations: list[_Relation]) -> list[int]:
     """Take the marked EDU starts, or the bounds of units where those contradict the marks."""
     marked = {0, *(index for index, word in enumerate(words) if word.starts_edu)}
     ranges = {r for relation in relations for r in (*relation.dependent, *relation.head)}
@@ -368,7 +304,7 @@ def _edu_starts(words: list[_Word], relations: list[_Relation]) -> list[int]:
     return sorted(marked | bounds)
 
 
-def _drop_marks_within_tokens(words: list[_Word], starts: list[int], linked: set[int]) -> list[int]:
+def _drop_marks_within_tokens(words: list[Word], starts: list[int], linked: set[int]) -> list[int]:
     """Undo a slip of the conversion: see the module's description."""
     marked = set(starts)
     slips: set[int] = set()
@@ -519,7 +455,7 @@ def _join(node: NaryNode, others: list[NaryNode], relation: str) -> NaryNode:
     return NaryNode.over(children)
 
 
-def _sentence_starts(words: list[_Word], relations: list[_Relation]) -> set[int]:
+def _sentence_starts(words: list[Word], relations: list[_Relation]) -> set[int]:
     """Find the words that begin a sentence: `.tok` files do not say, but `.rels` files do."""
     starts = {index for index, word in enumerate(words) if word.starts_sentence}
     if len(starts) == 1:
@@ -527,7 +463,7 @@ def _sentence_starts(words: list[_Word], relations: list[_Relation]) -> set[int]
     return starts
 
 
-def _edu_tokens(words: list[_Word], start: int, end: int, sentence_starts: set[int]) -> EduTokens:
+def _edu_tokens(words: list[Word], start: int, end: int, sentence_starts: set[int]) -> EduTokens:
     tokens = EduTokens([], [], [])
     index = start
     while index < end:

@@ -14,7 +14,7 @@ from ..languages import blank_pipeline
 from ..util import atomic_path
 
 SUFFIX = ".spacy"
-ATTRS = ("ORTH", "SPACY", "SENT_START")
+ATTRS = ("ORTH", "SPACY", "SENT_START", "POS", "HEAD", "DEP")
 
 
 def find_docbins(path: str | Path | None) -> list[Path]:
@@ -65,7 +65,8 @@ def _coded_errors(path: str | Path) -> Iterator[None]:
 
 
 def new_docbin(docs: Iterable[Doc] = ()) -> DocBin:
-    """Collect Docs with what a treebank's documents have: words, sentences, EDUs and user data.
+    """Collect Docs with what a treebank's documents have: words, sentences, syntax, EDUs
+    and user data.
 
     docs (Iterable[Doc]): The first Docs.
     RETURNS (DocBin): The DocBin.

@@ -74,7 +74,7 @@ class TreebankDocument:
     """One document of a treebank.
 
     edus (List[str]): The text of each EDU in text order, without padding.
-    root (NaryNode): The tree over them.
+    root (NaryNode | None): The tree over them, None where the treebank has only EDUs.
     name (str): The document's name, as the splits file knows it.
     source (str): The file it was read from.
     removed (list[tuple[int, str]]): Units that were not linked to the tree, such as headlines: the
@@ -89,7 +89,7 @@ class TreebankDocument:
     """
 
     edus: list[str]
-    root: NaryNode
+    root: NaryNode | None
     name: str = ""
     source: str = ""
     removed: list[tuple[int, str]] = field(default_factory=list)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from spacy.attrs import POS
 from spacy.tokens import Doc, Token
 
 from ..doc import TREE_KEY, get_edus, get_tree, set_edus, set_tree
-from ..doc_layout import set_layout
+from ..doc_layout import LAYOUT_KEY, get_layout, set_layout
 from ..orthography import is_unspaced
+from .syntax import attach_roots, tree_depths, write_syntax
 
 
 def as_running_text(doc: Doc) -> Doc:
@@ -18,22 +21,38 @@ def as_running_text(doc: Doc) -> Doc:
     Line breaks are left out, and not only unknown: an encoder would see them.
 
     doc (Doc): The gold Doc.
-    RETURNS (Doc): A Doc with the other tokens, the same EDUs and tree, and an unknown layout.
+    RETURNS (Doc): A Doc with the other tokens, the same EDUs, tree and syntax, and an unknown
+        layout.
     """
-    is_kept = np.array([not _is_break(token) for token in doc], dtype=bool)
+    copy = copy_tokens(doc, [not _is_break(token) for token in doc])
+    set_layout(copy, None)
+    return copy
+
+
+def copy_tokens(doc: Doc, is_kept: Sequence[bool], words: Sequence[str] | None = None) -> Doc:
+    """Copy a document without some of its tokens, with its EDUs, tree, syntax and layout.
+
+    doc (Doc): The gold Doc.
+    is_kept (Sequence[bool]): Whether each token is kept: at least one of each EDU.
+    words (Sequence[str] | None): What to write for each token, by default what it is.
+    RETURNS (Doc): The copy.
+    """
+    words = [token.text for token in doc] if words is None else words
     kept = [token for token, keep in zip(doc, is_kept, strict=True) if keep]
-    places = np.concatenate([[0], np.cumsum(is_kept)])
+    places = np.concatenate([[0], np.cumsum(np.array(is_kept, dtype=bool))])
     copy = Doc(
         doc.vocab,
-        words=[token.text for token in kept],
+        words=[words[token.i] for token in kept],
         spaces=[*(_has_space(*pair) for pair in pairwise(kept)), False][: len(kept)],
-        sent_starts=[token.is_sent_start for token in kept],
+        sent_starts=_sentence_starts(doc, kept),
     )
+    if doc.has_annotation("DEP"):
+        _copy_syntax(doc, copy, kept)
     copy.user_data |= {key: value for key, value in doc.user_data.items() if key != TREE_KEY}
     set_edus(copy, [copy[places[edu.start] : places[edu.end]] for edu in get_edus(doc)])
     tree = get_tree(doc)
     set_tree(copy, tree and tree.with_edus(list(copy.spans["edus"])))
-    set_layout(copy, None)
+    _copy_blocks(doc, copy, places)
     return copy
 
 
@@ -42,6 +61,58 @@ def _is_break(token: Token) -> bool:
 
 
 def _has_space(token: Token, following: Token) -> bool:
-    if following.i == token.i + 1:
-        return bool(token.whitespace_)
-    return not (is_unspaced(token.text[-1]) or is_unspaced(following.text[0]))
+    between = token.doc[token.i : following.i]
+    if any(other.is_space for other in between[1:]):
+        return not (is_unspaced(token.text[-1]) or is_unspaced(following.text[0]))
+    return any(other.whitespace_ for other in between)
+
+
+def _sentence_starts(doc: Doc, kept: Sequence[Token]) -> list[bool | int | None]:
+    """A sentence that begins with tokens that are left out begins with the next one."""
+    starts: list[bool | int | None] = []
+    first = 0
+    for token in kept:
+        marks = [other.is_sent_start for other in doc[first : token.i + 1]]
+        starts.append(True if True in marks else marks[-1])
+        first = token.i + 1
+    return starts
+
+
+def _copy_syntax(doc: Doc, copy: Doc, kept: Sequence[Token]) -> None:
+    """What depends on a token that is left out goes to the nearest one above it."""
+    places = {token.i: place for place, token in enumerate(kept)}
+    heads: list[int | None] = []
+    for token in kept:
+        above = token
+        while above.head.i != above.i:
+            above = above.head
+            if above.i in places:
+                break
+        heads.append(places.get(above.i))
+    sentence_of_token = np.cumsum([bool(token.is_sent_start) for token in doc])
+    depths = tree_depths([token.head.i for token in doc])
+    labels = [token.dep_ for token in kept]
+    complete = attach_roots(
+        heads,
+        labels,
+        [int(sentence_of_token[token.i]) for token in kept],
+        [depths[token.i] for token in kept],
+    )
+    tags = [int(tag) for tag in doc.to_array(POS)[list(places)]]
+    write_syntax(copy, tags, complete, labels)
+
+
+def _copy_blocks(doc: Doc, copy: Doc, places: np.ndarray) -> None:
+    blocks = get_layout(doc)
+    if LAYOUT_KEY not in doc.spans:
+        return
+    spans = [copy[places[span.start] : places[span.end]] for span in doc.spans[LAYOUT_KEY]]
+    pairs = zip(blocks or (), spans, strict=True)
+    set_layout(
+        copy,
+        [
+            block._replace(start=span.start_char, end=span.end_char)
+            for block, span in pairs
+            if len(span)
+        ],
+    )

@@ -27,6 +27,9 @@ ENGLISH_CLITICS = frozenset(
 )
 # What English treebanks cut in two though it is written as one word.
 ENGLISH_COMPOUNDS = frozenset({("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta")})
+# French writes a space on the inner side of quotation marks, and before these.
+FRENCH_SPACED_MARKS = frozenset(":;!?»")
+APOSTROPHES = ("'", "’")
 # GUM cuts words with a hyphen into three tokens, and writes a dash with other characters.
 ENGLISH_JOINTS = frozenset("-/")
 ENGLISH_RANGE_MARK = "–"
@@ -59,8 +62,11 @@ def _attached_to_previous(words: Sequence[str], lang: str) -> list[bool]:
     closing = CLOSING_MARKS | {"“", "‘"} if lang in LANGUAGES_WITH_LOW_QUOTES else CLOSING_MARKS
     if lang == "eu":
         closing = closing - PERCENT_MARKS
+    if lang == "fr":
+        closing = closing - FRENCH_SPACED_MARKS
     return [
         set(word) <= closing
+        or (lang == "fr" and word[:1] == "-" and word[1:].isalpha())
         or (lang == "en" and (word.lower() in ENGLISH_CLITICS or _is_joint(words, i)))
         for i, word in enumerate(words)
     ]
@@ -70,8 +76,12 @@ def _attached_to_next(words: Sequence[str], lang: str) -> list[bool]:
     opening = OPENING_MARKS - {"“", "‘"} if lang in LANGUAGES_WITH_LOW_QUOTES else OPENING_MARKS
     if lang == "eu":
         opening = opening | PERCENT_MARKS
+    if lang == "fr":
+        opening = opening - {"«"}
     return [
-        word in opening or (lang == "en" and (word in CURRENCY_MARKS or _is_joint(words, i)))
+        word in opening
+        or (lang == "fr" and word[:-1].isalpha() and word.endswith(APOSTROPHES))
+        or (lang == "en" and (word in CURRENCY_MARKS or _is_joint(words, i)))
         for i, word in enumerate(words)
     ]
 

@@ -75,6 +75,31 @@ def test_layout_can_be_hidden(model, nlp, tmp_path):
         assert srsly.read_json(output)["layout"] == layout
 
 
+def test_documents_without_trees_are_scored_by_their_edus(nlp, tmp_path):
+    pipeline = spacy.blank("xx")
+    pipeline.add_pipe("sentencizer")
+    pipeline.add_pipe("sentence_edus")
+    pipeline.add_pipe("rst_parser", source=nlp)
+    pipeline.to_disk(tmp_path / "model")
+    model, output = str(tmp_path / "model"), tmp_path / "metrics.json"
+    edus_alone = doc_from_edus(nlp, ["It rained.", "We left,", "and slept."])
+    corpus = str(write_corpus(tmp_path / "x.spacy", [edus_alone]))
+    assert run(model, corpus, "--edus", "predicted", "-o", str(output)).exit_code == 0
+    scores = srsly.read_json(output)["scores"]
+    assert scores["edu_p"] == 1 and scores["edu_r"] == pytest.approx(2 / 3)
+    assert scores["rst_span"] is None
+    result = run(model, corpus, "--edus", "gold")
+    assert result.exit_code == 1 and "R226" in result.output
+    with_tree = doc_from_edus(nlp, ["It rained.", "We left."])
+    with_tree._.rst_tree = RstTree.from_splits([(0, 1, 2, "Cause-NS")])
+    corpus = str(write_corpus(tmp_path / "y.spacy", [edus_alone, with_tree]))
+    options = ("--edus", "both", "--baselines", "-o", str(output))
+    assert run(model, corpus, *options).exit_code == 0
+    report = srsly.read_json(output)
+    assert report["gold"]["documents"] == 1 and report["predicted"]["documents"] == 2
+    assert report["predicted"]["scores"]["rst_span"] == 1
+
+
 def test_says_what_a_single_treebank_needs(model, corpora, tmp_path):
     output = tmp_path / "metrics.json"
     run(model, corpora[0], "--output", str(output), "--batch-size", "1")

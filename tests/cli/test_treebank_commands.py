@@ -15,6 +15,7 @@ from spacy_rst import RstTree
 from spacy_rst.treebank.docbin import read_docbin
 from spacy_rst.treebank.rs3 import read_rs3
 from tests.treebank.rs3_files import group, rs3, segment
+from tests.treebank.test_disrpt import conllu, save
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
@@ -118,6 +119,49 @@ def test_layout_comes_from_a_folder(run, tmp_path):
         assert doc.spans["layout"][1].start == doc.spans["edus"][3].start
     (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
     assert not doc.spans["layout"]
+
+
+def test_syntax_comes_from_a_folder(run, tmp_path):
+    words = " ".join(read_rs3(FERRY).edus).split()
+    lines = [
+        "\t".join([str(i), word, "_", "X", "_", "_", str(i - 1), "dep", "_", "_"])
+        for i, word in enumerate(words, start=1)
+    ]
+    (tmp_path / "syntax").mkdir()
+    text = "\n".join(["# newdoc id = harbour_ferry", *lines, ""])
+    (tmp_path / "syntax" / "all.conllu").write_text(text, encoding="utf8")
+    (tmp_path / "list.tsv").write_text(
+        "treebank\tlang\tpath\tsplits\tsyntax\n"
+        f"sample.en\ten\t{SAMPLE / 'en'}\t{SAMPLE / 'splits.tsv'}\tsyntax\n"
+        f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
+        encoding="utf8",
+    )
+    output = run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    assert "nowhere, converted without syntax" in " ".join(output.split())
+    run("convert", FERRY, tmp_path / "ferry.spacy", "--syntax", tmp_path / "syntax")
+    for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
+        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        assert doc.has_annotation("DEP") and len(list(doc.sents)) == 1
+    (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
+    assert not doc.has_annotation("DEP")
+
+
+def test_edus_alone_are_converted_on_demand(run, tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    save(bank, conllu("d", ["It rained ,", "so we stayed ."]), [])
+    (tmp_path / "splits.tsv").write_text("treebank\tdoc\tsplit\nen.x\t*\ttrain\n")
+    (tmp_path / "list.tsv").write_text(
+        "treebank\tlang\tpath\tsplits\toptions\nen.x\ten\tbank\tsplits.tsv\tedus_only\n"
+    )
+    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    run("convert", bank, tmp_path / "x.spacy", "--treebank", "en.x", "--raw-text", "--edus-only")
+    for path in ("corpus/train/en.x.spacy", "x.spacy"):
+        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        assert [edu.text for edu in doc.spans["edus"]] == ["It rained,", "so we stayed."]
+        assert doc._.rst_tree is None
+    output = run("convert", FERRY, tmp_path / "ferry.spacy", "--edus-only", code=1)
+    assert "R157" in output
 
 
 def test_raw_text_needs_no_tokenizer_of_the_language(run, tmp_path):

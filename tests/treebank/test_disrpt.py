@@ -402,3 +402,41 @@ def test_every_node_covers_its_children_without_gaps(tmp_path: Path):
         bounds = [node.start, *(child.node.end for child in node.children)]
         assert [child.node.start for child in node.children] == bounds[:-1]
         assert bounds[-1] == node.end or not node.children
+
+
+def test_edus_alone_need_no_relations(tmp_path: Path):
+    tokens = conllu("d", ["a b", "c", SENTENCE + "e"]) + conllu("other", ["x"])
+    rels = save(tmp_path, tokens, ["no row at all"])
+    first, second = read_disrpt(rels, edus_only=True)
+    assert isinstance(first, TreebankDocument) and isinstance(second, TreebankDocument)
+    assert first.edus == ["a b", "c", "e"] and second.edus == ["x"]
+    assert first.root is None and first.removed == [] and first.blocks == []
+    assert first.tokens is not None
+    assert [edu.sentence_starts for edu in first.tokens] == [[True, False], [False], [True]]
+
+
+def test_sentences_with_speakers_are_turns(tmp_path: Path):
+    said = [("Ann", ["hi there", "come in"]), ("Tom", ["ok"]), ("Tom", ["no"])]
+    lines = ["# newdoc_id = d"]
+    for speaker, edus in said:
+        lines += [f"# speaker = {speaker}", *conllu("d", edus).splitlines()[1:]]
+    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), []), edus_only=True)
+    assert isinstance(document, TreebankDocument)
+    assert [(b.start, b.end, b.kind, b.speaker) for b in document.blocks] == [
+        (0, 2, "turn", "Ann"), (2, 3, "turn", "Tom"), (3, 4, "turn", "Tom"),
+    ]  # fmt: skip
+
+
+def test_tokens_that_share_a_word_are_understood(tmp_path: Path):
+    lines = ["# newdoc_id = d", token(1, "Well", "Seg=B-seg"), token("2-3", "they'll", "_")]
+    lines += [token(2, "they"), token("3-4", "'ll've", "_"), token(3, "'ll"), token(4, "'ve")]
+    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), []), edus_only=True)
+    assert isinstance(document, TreebankDocument)
+    assert document.edus == ["Well they'll 've"]
+
+
+def test_edus_alone_of_an_empty_document_are_an_error(tmp_path: Path):
+    rels = save(tmp_path, "# newdoc_id = d\n\n" + conllu("other", ["x"]), [])
+    empty, other = read_disrpt(rels, edus_only=True)
+    assert isinstance(empty, RstError) and "R155" in str(empty)
+    assert isinstance(other, TreebankDocument)

@@ -8,7 +8,7 @@ from spacy_rst.orthography import is_unspaced
 from spacy_rst.treebank.spacing import guess_spaces
 from tests.strategies import words
 
-LANGUAGES = ("en", "de", "es", "eu", "fa", "nl", "pt", "ru", "zh", "xx")
+LANGUAGES = ("en", "de", "es", "eu", "fa", "fr", "nl", "pt", "ru", "zh", "xx")
 
 
 def written(tokens: str, lang: str) -> str:
@@ -37,6 +37,7 @@ def written(tokens: str, lang: str) -> str:
         ("es", "Bien , ¿ qué son ? ¡ Nada !", "Bien, ¿qué son? ¡Nada!"),
         ("es", "«Sí » ( 80 % ) .", "«Sí» (80%)."),
         ("eu", "gaixoen % 79k ( % 4,8 ) , eta \" hau \" .", "gaixoen %79k (%4,8), eta \"hau\"."),
+        ("fr", "L' idée qu’ il a : « Oui » , dit -il ?", "L'idée qu’il a : « Oui », dit-il ?"),
         ("fa", "گفت : « سلام » ، آیا رفت ؟", "گفت: «سلام»، آیا رفت؟"),
         ("nl", "een ' normale ' ster kost € 10 !", "een 'normale' ster kost € 10!"),
         ("pt", "o mural ' Guerra ' , disse \" Lula \" .", "o mural 'Guerra', disse \"Lula\"."),

@@ -1,0 +1,375 @@
+"""Read dependency trees from CoNLL-U files, and lay them over the tokens of Docs.
+
+Treebanks keep their syntax in files of their own, with words that need not be the tokens of a Doc:
+a pipeline for many languages cuts Chinese into characters, and a treebank may cut "don't" in two.
+Words and tokens meet in the characters of the text:
+
+- Where a word is cut into several tokens, the first one with a letter or digit stands for it. The
+  others hang on that one as `flat`, or as `goeswith` where the script has no spaces.
+- Where several words fall into one token, the token stands for the highest of them in the tree.
+- Tokens that no word has hang on the token before as `dep`: white space, and what the file lacks.
+- Where words are not in the text, what depends on them goes to the nearest word above that is. A
+  sentence whose root is not in the text gets the highest of the other words as its root.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import accumulate
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, POS
+from spacy.parts_of_speech import IDS as POS_IDS
+from spacy.tokens import Doc, Token
+
+from ..errors import Errors, RstError
+from ..orthography import is_unspaced
+from .conllu import Word, read_words
+from .document import shown_path
+from .spacing import ESCAPED_BRACKETS
+
+SUFFIX = ".conllu"
+ROOT = "ROOT"
+UNKNOWN = "dep"
+UNIVERSAL_TAGS = frozenset({
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+    "PUNCT", "SCONJ", "SYM", "VERB", "X",
+})  # fmt: skip
+UNIVERSAL_LABELS = frozenset({
+    "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound",
+    "conj", "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat",
+    "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan",
+    "parataxis", "punct", "reparandum", "root", "vocative", "xcomp",
+})  # fmt: skip
+# The tags of the Chinese Treebank, as DISRPT's GCDT has them in the column UPOS.
+CHINESE_TAGS = {
+    "AD": "ADV", "AS": "PART", "BA": "ADP", "CC": "CCONJ", "CD": "NUM", "CS": "SCONJ",
+    "DEC": "PART", "DEG": "PART", "DER": "PART", "DEV": "PART", "DT": "DET", "ETC": "PART",
+    "FW": "X", "IJ": "INTJ", "JJ": "ADJ", "LB": "ADP", "LC": "ADP", "M": "NOUN", "MSP": "PART",
+    "NN": "NOUN", "NR": "PROPN", "NT": "NOUN", "OD": "NUM", "P": "ADP", "PN": "PRON",
+    "PU": "PUNCT", "SB": "ADP", "SP": "PART", "URL": "X", "VA": "ADJ", "VC": "AUX", "VE": "VERB",
+    "VV": "VERB",
+}  # fmt: skip
+# Stanford's labels for Chinese, where they are not those of Universal Dependencies.
+STANFORD_LABELS = {
+    "auxpass": "aux", "dobj": "obj", "mark:clf": "clf", "name": "flat", "neg": "advmod",
+    "nsubjpass": "nsubj",
+}  # fmt: skip
+# Stanford has one label for what depends on verbs and on nouns.
+STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
+PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
+# Of the characters of a text, so many must be those of the words.
+SMALLEST_AGREEMENT = 0.95
+
+Owner = TypeVar("Owner")
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """The dependency trees of a document.
+
+    words (list[Word]): Its words.
+    tags (list[str]): Their universal parts of speech.
+    heads (list[int]): The head of each, as its place in the document; a root is its own.
+    labels (list[str]): Their universal labels.
+    sentences (list[int]): The number of the sentence of each.
+    depths (list[int]): How far each is from the root of its sentence.
+    """
+
+    words: list[Word]
+    tags: list[str]
+    heads: list[int]
+    labels: list[str]
+    sentences: list[int]
+    depths: list[int]
+
+
+def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
+    """Read the syntax of all documents in a folder.
+
+    folder (Path): A folder with CoNLL-U files, which is searched with all folders below it.
+    RETURNS (dict[str, Syntax | RstError]): The trees by the names of the documents, or why they
+        cannot be read. Documents whose words have no heads are left out.
+    """
+    found: dict[str, Syntax | RstError] = {}
+    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+        for name, words in read_words(path):
+            if isinstance(words, RstError):
+                found[name] = words
+            elif any(word.head is not None for word in words):
+                try:
+                    found[name] = _make_syntax(words)
+                except ValueError:
+                    source = shown_path(path)
+                    found[name] = RstError(Errors.R156.format(source=source, doc=name))
+    return found
+
+
+def _make_syntax(words: list[Word]) -> Syntax:
+    sentences = list(accumulate(int(word.starts_sentence) for word in words))
+    starts = {number: place for place, number in reversed(list(enumerate(sentences)))}
+    heads = []
+    for place, word in enumerate(words):
+        head = place if word.head == 0 else starts[sentences[place]] + (word.head or 0) - 1
+        if word.head is None or head >= len(words) or sentences[head] != sentences[place]:
+            raise ValueError("a head outside of the sentence")
+        if word.head and head == place:
+            raise ValueError("a word that is its own head")
+        heads.append(head)
+    own_tags = [CHINESE_TAGS.get(word.pos, word.pos) for word in words]
+    tags = [tag if tag in UNIVERSAL_TAGS else "X" for tag in own_tags]
+    labels = [
+        _universal_label(word.dep, tags[head]) for word, head in zip(words, heads, strict=True)
+    ]
+    return Syntax(words, tags, heads, labels, sentences, tree_depths(heads))
+
+
+def _universal_label(label: str, tag_of_head: str) -> str:
+    if label in STANFORD_OBLIQUES and tag_of_head in PREDICATE_TAGS:
+        return "obl"
+    universal = STANFORD_LABELS.get(label, label).split(":")[0].lower()
+    return universal if universal in UNIVERSAL_LABELS else UNKNOWN
+
+
+def tree_depths(heads: Sequence[int]) -> list[int]:
+    """Tell how far from its root each node of some trees is.
+
+    heads (Sequence[int]): The head of each; a root is its own.
+    RETURNS (list[int]): The depths, 0 for a root.
+    RAISES (ValueError): If there is a cycle.
+    """
+    depths = [0 if head == node else -1 for node, head in enumerate(heads)]
+    for node in range(len(heads)):
+        path = [node]
+        while depths[path[-1]] < 0:
+            path.append(heads[path[-1]])
+            if len(path) > len(heads):
+                raise ValueError("a cycle of heads")
+        depth = depths[path.pop()]
+        while path:
+            depth += 1
+            depths[path.pop()] = depth
+    return depths
+
+
+def set_syntax(doc: Doc, syntax: Syntax) -> bool:
+    """Give a Doc parts of speech, heads, labels and sentences.
+
+    doc (Doc): The Doc. Its text may lack some of the words.
+    syntax (Syntax): The trees.
+    RETURNS (bool): Whether the words are those of the text. Otherwise the Doc stays as it is.
+    """
+    words_of_token = _align(doc, syntax.words)
+    if words_of_token is None:
+        return False
+    projection = _Projection(doc, syntax, words_of_token)
+    write_syntax(doc, projection.tags, projection.heads, projection.labels)
+    return True
+
+
+def write_syntax(
+    doc: Doc, tags: Sequence[int], heads: Sequence[int], labels: Sequence[str]
+) -> None:
+    """Write trees to a Doc.
+
+    doc (Doc): The Doc.
+    tags (Sequence[int]): The parts of speech of its tokens, as spaCy numbers them.
+    heads (Sequence[int]): Their heads, as places in the Doc; a root is its own.
+    labels (Sequence[str]): Their labels.
+    """
+    offsets = np.array(heads, dtype=np.int64) - np.arange(len(doc))
+    deps = [doc.vocab.strings.add(label) for label in labels]
+    columns = [np.array(tags, np.uint64), offsets.astype(np.uint64), np.array(deps, np.uint64)]
+    doc.from_array([POS, HEAD, DEP], np.stack(columns, axis=1))  # type: ignore[arg-type]
+
+
+def attach_roots(
+    heads: list[int | None], labels: list[str], sentences: Sequence[int], depths: Sequence[int]
+) -> list[int]:
+    """Complete trees, so that each sentence has one root.
+
+    heads (list[int | None]): The heads, a root its own; None for what lost its head.
+    labels (list[str]): Their labels, changed where a token becomes a root or is none any more.
+    sentences (Sequence[int]): The number of the sentence of each.
+    depths (Sequence[int]): How far from the root each stood: the nearest one becomes the root.
+    RETURNS (list[int]): The heads.
+    """
+    tops: dict[int, list[int]] = defaultdict(list)
+    for node, head in enumerate(heads):
+        if head is None or head == node:
+            tops[sentences[node]].append(node)
+    complete = [node if head is None else head for node, head in enumerate(heads)]
+    for nodes in tops.values():
+        root = min(nodes, key=lambda node: (depths[node], node))
+        for node in nodes:
+            complete[node] = root
+            labels[node] = ROOT if node == root else UNKNOWN
+    return complete
+
+
+def _align(doc: Doc, words: Sequence[Word]) -> list[list[int]] | None:
+    """Find the words of each token by their characters. None if the texts differ."""
+    token_characters, tokens = _characters(
+        (ESCAPED_BRACKETS.get(token.text, token.text), token.i) for token in doc
+    )
+    word_characters, groups = _characters(_written_forms(words))
+    matches = _matching_blocks(token_characters, word_characters)
+    if sum(size for _, _, size in matches) < SMALLEST_AGREEMENT * len(token_characters):
+        return None
+    found: list[list[int]] = [[] for _ in doc]
+    for start, other_start, size in matches:
+        for offset in range(size):
+            group = groups[other_start + offset]
+            covered = found[tokens[start + offset]]
+            covered += [word for word in group if word not in covered[-len(group) :]]
+    return found
+
+
+def _characters(texts: Iterable[tuple[str, Owner]]) -> tuple[str, list[Owner]]:
+    """Collect the characters of texts that people see, and to which text each belongs."""
+    characters: list[str] = []
+    owners: list[Owner] = []
+    for text, owner in texts:
+        seen = [c for c in unicodedata.normalize("NFKC", text) if not _is_invisible(c)]
+        characters += seen
+        owners += [owner] * len(seen)
+    return "".join(characters), owners
+
+
+def _is_invisible(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character) == "Cf"
+
+
+def _written_forms(words: Sequence[Word]) -> list[tuple[str, range]]:
+    """List what is written, each piece with the words that it stands for: one, or those of a
+    multi-word token that is more than its words one after the other."""
+    forms: list[tuple[str, range]] = []
+    place = 0
+    while place < len(words):
+        written = words[place].written
+        n_words = written.n_words if written else 1
+        group = range(place, place + n_words)
+        own_forms = [words[i].form for i in group]
+        if written and "".join(own_forms) != written.form:
+            forms.append((written.form, group))
+        else:
+            pieces = zip(own_forms, group, strict=True)
+            forms += [(ESCAPED_BRACKETS.get(form, form), range(i, i + 1)) for form, i in pieces]
+        place += n_words
+    return forms
+
+
+def _matching_blocks(one: str, other: str) -> list[tuple[int, int, int]]:
+    """Find the parts that two texts share: start in the one, start in the other, size. They differ
+    in little, and looking for the rest only between shared beginning and end saves minutes."""
+    n_first = _n_shared(one, other)
+    n_last = _n_shared(one[n_first:][::-1], other[n_first:][::-1])
+    middle, other_middle = (text[n_first : len(text) - n_last] for text in (one, other))
+    matcher = SequenceMatcher(None, middle, other_middle, autojunk=False)
+    between = [
+        (start + n_first, other_start + n_first, size)
+        for start, other_start, size in (matcher.get_matching_blocks() if middle else ())
+        if size
+    ]
+    last = (len(one) - n_last, len(other) - n_last, n_last)
+    return [(0, 0, n_first), *between, last]
+
+
+def _n_shared(one: str, other: str) -> int:
+    """Count the characters that two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+class _Projection:
+    """Lays trees over the tokens of a Doc.
+
+    doc (Doc): The Doc.
+    syntax (Syntax): The trees.
+    words_of_token (list[list[int]]): The words of each token, in order.
+    """
+
+    def __init__(self, doc: Doc, syntax: Syntax, words_of_token: list[list[int]]) -> None:
+        self.syntax = syntax
+        self.words_of_token = words_of_token
+        self.carriers = self._find_carriers(doc)
+        self.word_of_token = self._choose_words()
+        self.sentences: list[int] = []
+        self.tags: list[int] = []
+        self.labels: list[str] = []
+        heads = [self._attach(token) for token in doc]
+        depths = [0 if w is None else syntax.depths[w] for w in self.word_of_token]
+        self.heads = attach_roots(heads, self.labels, self.sentences, depths)
+
+    def _find_carriers(self, doc: Doc) -> dict[int, int]:
+        """Find the token that stands for each word."""
+        tokens_of_word: dict[int, list[int]] = defaultdict(list)
+        for token, words in enumerate(self.words_of_token):
+            for word in words:
+                tokens_of_word[word].append(token)
+        return {
+            word: next((i for i in tokens if any(map(str.isalnum, doc[i].text))), tokens[0])
+            for word, tokens in tokens_of_word.items()
+        }
+
+    def _choose_words(self) -> list[int | None]:
+        """Choose the word that each token stands for. Words in the same token that belong to
+        another sentence are then as good as missing."""
+        candidates: dict[int, list[int]] = defaultdict(list)
+        for word, token in self.carriers.items():
+            candidates[token].append(word)
+        chosen: list[int | None] = [None] * len(self.words_of_token)
+        for token, words in candidates.items():
+            best = min(words, key=lambda word: (self.syntax.depths[word], word))
+            chosen[token] = best
+            for word in words:
+                if self.syntax.sentences[word] != self.syntax.sentences[best]:
+                    del self.carriers[word]
+        return chosen
+
+    def _attach(self, token: Token) -> int | None:
+        """Find the head of a token, and note its sentence, tag and label. None for a root, or if
+        nothing above it is in the text."""
+        word = self.word_of_token[token.i]
+        if word is not None:
+            self._note(word, self.syntax.tags[word], self.syntax.labels[word])
+            return self._token_above(word, token.i)
+        words = self.words_of_token[token.i]
+        cut = next((word for word in words if word in self.carriers), None)
+        if cut is not None:
+            label = "goeswith" if is_unspaced(token.text[0]) else "flat"
+            self._note(cut, self.syntax.tags[cut], label)
+            return self.carriers[cut]
+        return self._attach_stray(token)
+
+    def _attach_stray(self, token: Token) -> int | None:
+        tag = "SPACE" if token.is_space else "X"
+        if token.i:
+            self._note(None, tag, UNKNOWN)
+            return token.i - 1
+        known = ((i, word) for i, word in enumerate(self.word_of_token) if word is not None)
+        first, word = next(known, (None, None))
+        self._note(word, tag, UNKNOWN)
+        return first
+
+    def _token_above(self, word: int, token: int) -> int | None:
+        heads = self.syntax.heads
+        while heads[word] != word:
+            word = heads[word]
+            carrier = self.carriers.get(word, token)
+            if carrier != token:
+                return carrier
+        return None
+
+    def _note(self, word: int | None, tag: str, label: str) -> None:
+        """Note what is known of the next token. Without a word it goes to the sentence before."""
+        before = self.sentences[-1:] or [0]
+        self.sentences += before if word is None else [self.syntax.sentences[word]]
+        self.tags.append(POS_IDS[tag])
+        self.labels.append(label)
