@@ -33,6 +33,7 @@ ROOMS = """
     translator
     evaluation
     pipelines
+    training
     lab
     cli
 """
