@@ -411,8 +411,8 @@ class Errors(metaclass=_MessagesWithCodes):
     # Training
     R560 = (
         "Worker {rank} of {count} has ended before the training did, so the others were ended, too "
-        "({error}). Remove the cause, which it has printed unless it was killed, and go on from the "
-        "last evaluation with --resume."
+        "({error}). Remove the cause, which it has printed unless it was killed, and go on from "
+        "the last evaluation with --resume."
     )
     R561 = (
         "There is no {path} to go on from: it is written with each evaluation. Leave out --resume "
