@@ -416,6 +416,23 @@ class Errors(metaclass=_MessagesWithCodes):
         "again."
     )
 
+    # Training
+    R560 = (
+        "Worker {rank} of {count} has ended before the training did, so the others were ended, too "
+        "({error}). Remove the cause, which it has printed unless it was killed, and go on from "
+        "the last evaluation with --resume."
+    )
+    R561 = (
+        "There is no {path} to go on from: it is written with each evaluation. Leave out --resume "
+        "to begin a new training."
+    )
+    R562 = (
+        "{path} is of another pipeline: {places} differ. Give the config and the corpus that the "
+        "training began with, or leave out --resume to begin a new one."
+    )
+    R563 = "{path} cannot be read ({error}). Leave out --resume to begin a new training."
+    R564 = "Several workers share the cores of a CPU. Leave out --gpu-id, or --workers."
+
     # Command line
     R501 = (
         "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "

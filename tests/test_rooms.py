@@ -34,6 +34,7 @@ ROOMS = """
     translator
     evaluation
     pipelines
+    training
     lab
     cli
 """

@@ -51,5 +51,6 @@ from . import (  # noqa: E402, F401  (registering the commands)
     show,
     split,
     topics,
+    train,
     translate,
 )
