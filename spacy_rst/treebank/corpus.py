@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -15,11 +15,16 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..doc import EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, document_fact, set_edus
-from ..doc_layout import copy_layout
+from ..doc_layout import LAYOUT_KEY, copy_layout
 from ..errors import Errors, RstError
 from .augment import TranslatedCopies, check_weight, draw_copies, listed, usable_docs
 from .docbin import find_docbins
+from .noise import damaged, draw_damage
 from .running import as_running_text
+
+
+# A Doc and its place among those that were read.
+NumberedDoc = tuple[int, Doc]
 
 
 @registry.readers("spacy_rst.Corpus.v1")
@@ -40,11 +45,14 @@ class Corpus:
     limit (int): Read at most so many documents; 0 for no limit.
     sampling_weights (dict[str, float] | None): How often a document of a treebank or language is
         yielded in a pass, on average: `{"eu": 2.0, "ru": 0.5}`. A treebank's own weight comes
-        before its language's; the others have 1.
+        before its language's; the others have 1. It is drawn for each copy by itself whether its
+        layout is hidden and its surface damaged.
     hide_layout (float): Share of the documents that are read as running text, without their
         layout: a parser that shall do without it, too, must have seen such texts.
-    resample (bool): Draw the sample anew in each pass of training, instead of once for all. A pass
-        is an epoch if `[training] max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
+    noise (float): Share of the documents that are read with a damaged surface: a third of them in
+        lower case, a third without marks at the ends of sentences, a third with neither.
+    resample (bool): Draw the sample, and whose layout is hidden and whose surface damaged, anew in
+        each pass of training, instead of once for all. A pass is an epoch if `[training] max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
     shuffle (bool): Yield the documents in a new order in each pass of training. For `max_epochs =
         -1`; in other cases spaCy shuffles by itself.
     seed (int): Makes sample and order repeatable.
@@ -63,12 +71,17 @@ class Corpus:
     limit: int = 0
     sampling_weights: dict[str, float] | None = None
     hide_layout: float = 0.0
+    noise: float = 0.0
     resample: bool = False
     shuffle: bool = False
     seed: int = 0
     augment: TranslatedCopies | None = None
     _passes: int = field(default=0, init=False, repr=False)
-    _kept: tuple[Vocab, list[Doc]] | None = field(default=None, init=False, repr=False)
+    _vocab: Vocab | None = field(default=None, init=False, repr=False)
+    _kept: list[Doc] = field(default_factory=list, init=False, repr=False)
+    _surfaces: dict[tuple[int, bool, str | None], Doc] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         for key, weight in (self.sampling_weights or {}).items():
@@ -87,7 +100,9 @@ class Corpus:
         # passes: what is learned later must not depend on how many.
         if nlp._optimizer is not None:
             self._passes += 1
-        docs = self._sample(self.read(nlp.vocab), Random(f"{self.seed} draw {drawn}"))
+        self._read_once(nlp.vocab)
+        sample = self._sample(enumerate(self._kept), Random(f"{self.seed} draw {drawn}"))
+        docs = self._draw_surfaces(sample, drawn)
         if self.augment is not None:
             # Drawn by themselves, so that they change nothing in the sample of the others.
             copies = self.augment.sample(nlp.vocab, Random(f"{self.seed} copies {drawn}"))
@@ -109,15 +124,28 @@ class Corpus:
         YIELDS (Doc): The gold Docs.
         RAISES (RstError): If there are none.
         """
-        if self._kept is None or self._kept[0] is not vocab:
-            self._kept = vocab, list(self._read_files(vocab))
-        yield from self._kept[1]
+        self._read_once(vocab)
+        yield from self._draw_surfaces(enumerate(self._kept))
+
+    def _read_once(self, vocab: Vocab) -> None:
+        if self._vocab is not vocab:
+            self._kept, self._surfaces = list(self._read_files(vocab)), {}
+            self._vocab = vocab
+
+    def _draw_surfaces(self, docs: Iterable[NumberedDoc], drawn: int = 0) -> Iterator[Doc]:
+        """Hide the layout of some of the documents, and damage some, each copy by itself."""
+        layout, noise = (Random(f"{self.seed} {name} {drawn}") for name in ("layout", "noise"))
+        for number, doc in docs:
+            is_hidden = layout.random() < self.hide_layout and bool(doc.spans.get(LAYOUT_KEY))
+            key = number, is_hidden, draw_damage(self.noise, noise)
+            if key not in self._surfaces:
+                self._surfaces[key] = _change_surface(doc, *key[1:])
+            yield self._surfaces[key]
 
     def _read_files(self, vocab: Vocab) -> Iterator[Doc]:
         n_docs = n_fitting = 0
         wanted = {LANGUAGE_KEY: listed(self.languages), TREEBANK_KEY: listed(self.treebanks)}
         found: dict[str, set[str]] = {key: set() for key in wanted}
-        draw = Random(f"{self.seed} layout")
         for doc in usable_docs(find_docbins(self.path), vocab):
             n_docs += 1
             facts = {key: str(document_fact(doc, key)) for key in wanted}
@@ -127,7 +155,7 @@ class Corpus:
             if not is_wanted or not self._has_fitting_size(doc):
                 continue
             n_fitting += 1
-            yield as_running_text(doc) if draw.random() < self.hide_layout else doc
+            yield doc
             if n_fitting == self.limit:
                 return
         if not n_fitting:
@@ -146,15 +174,20 @@ class Corpus:
         n_edus = len(doc.spans[EDUS_KEY]) if EDUS_KEY in doc.spans else 0
         return n_edus >= self.min_edus and (not self.max_edus or n_edus <= self.max_edus)
 
-    def _sample(self, docs: Iterator[Doc], draw: Random) -> Iterator[Doc]:
+    def _sample(self, docs: Iterable[NumberedDoc], draw: Random) -> Iterator[NumberedDoc]:
         weights = self.sampling_weights
         if not weights:
             yield from docs
             return
-        for doc in docs:
+        for number, doc in docs:
             weight = weights.get(str(document_fact(doc, LANGUAGE_KEY)), 1.0)
             weight = weights.get(str(document_fact(doc, TREEBANK_KEY)), weight)
-            yield from [doc] * draw_copies(weight, draw)
+            yield from [(number, doc)] * draw_copies(weight, draw)
+
+
+def _change_surface(doc: Doc, is_hidden: bool, damage: str | None) -> Doc:
+    shown = as_running_text(doc) if is_hidden else doc
+    return damaged(shown, damage) if damage else shown
 
 
 def make_example(
