@@ -19,6 +19,7 @@ from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
 from .augment import TranslatedCopies, check_weight, draw_copies, listed, usable_docs
 from .docbin import find_docbins
+from .noise import draw_damage
 from .running import as_running_text
 
 
@@ -43,6 +44,8 @@ class Corpus:
         before its language's; the others have 1.
     hide_layout (float): Share of the documents that are read as running text, without their
         layout: a parser that shall do without it, too, must have seen such texts.
+    noise (float): Share of the documents that are read with a damaged surface: a third of them in
+        lower case, a third without marks at the ends of sentences, a third with neither.
     resample (bool): Draw the sample anew in each pass of training, instead of once for all. A pass
         is an epoch if `[training] max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
     shuffle (bool): Yield the documents in a new order in each pass of training. For `max_epochs =
@@ -63,6 +66,7 @@ class Corpus:
     limit: int = 0
     sampling_weights: dict[str, float] | None = None
     hide_layout: float = 0.0
+    noise: float = 0.0
     resample: bool = False
     shuffle: bool = False
     seed: int = 0
@@ -117,7 +121,7 @@ class Corpus:
         n_docs = n_fitting = 0
         wanted = {LANGUAGE_KEY: listed(self.languages), TREEBANK_KEY: listed(self.treebanks)}
         found: dict[str, set[str]] = {key: set() for key in wanted}
-        draw = Random(f"{self.seed} layout")
+        layout_draw, noise_draw = Random(f"{self.seed} layout"), Random(f"{self.seed} noise")
         for doc in usable_docs(find_docbins(self.path), vocab):
             n_docs += 1
             facts = {key: str(document_fact(doc, key)) for key in wanted}
@@ -127,7 +131,9 @@ class Corpus:
             if not is_wanted or not self._has_fitting_size(doc):
                 continue
             n_fitting += 1
-            yield as_running_text(doc) if draw.random() < self.hide_layout else doc
+            if layout_draw.random() < self.hide_layout:
+                doc = as_running_text(doc)
+            yield draw_damage(doc, self.noise, noise_draw)
             if n_fitting == self.limit:
                 return
         if not n_fitting:
