@@ -26,6 +26,7 @@ from spacy_rst.tree import RstTree
 from spacy_rst.treebank.convert import convert_document, read_file
 from spacy_rst.treebank.docbin import new_docbin, read_docbin
 from spacy_rst.treebank.splits import SplitTable
+from spacy_rst.treebank.syntax import read_syntax, set_syntax
 from tests.sample import SAMPLE, sample_docs, sample_tree
 from tests.treebank.rs3_files import group, rs3, segment
 
@@ -192,6 +193,34 @@ def _read_treebank_files(files: dict[str, bytes], folder: Path) -> None:
         raise problem
 
 
+# Syntax
+
+
+def _conllu_texts() -> list[str]:
+    """Sentences in which each word hangs on the one before it."""
+    texts = []
+    for doc in _docs()[::2]:
+        lines = ["# newdoc id = d"]
+        for edu in doc.spans["edus"]:
+            for number, token in enumerate(edu, start=1):
+                head, dep = (number - 1, "dep") if number > 1 else (0, "root")
+                columns = [number, token.text, "_", "NOUN", "_", "_", head, dep, "_", "_"]
+                lines.append("\t".join(map(str, columns)))
+            lines.append("")
+        texts.append("\n".join(lines))
+    return texts
+
+
+def _read_conllu(content: bytes, folder: Path) -> None:
+    (folder / "case.conllu").write_bytes(content)
+    for syntax in read_syntax(folder).values():
+        if isinstance(syntax, RstError):
+            raise syntax
+        doc = Doc(_docs()[0].vocab, [word.form for word in syntax.words])
+        if set_syntax(doc, syntax):
+            assert all(token.head.sent == token.sent for token in doc)
+
+
 # Trees
 
 
@@ -348,6 +377,7 @@ def _lists() -> list[str]:
 TEXT_KINDS = {
     "rs3": (_rs3_texts, partial(_read_treebank, suffix=".rs3")),
     "dis": (_dis_texts, partial(_read_treebank, suffix=".dis")),
+    "syntax": (_conllu_texts, _read_conllu),
     "splits": (_files("assets/sample/splits.tsv"), _read_splits),
     "treebank-list": (_lists, _read_treebank_list),
     "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
