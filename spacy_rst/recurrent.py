@@ -12,8 +12,9 @@ from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 from .errors import Errors, RstError
 
 Net = TypeVar("Net", bound="RecurrentNet")
-# A batch of sequences is padded to at most so many times its size.
+# A batch of sequences is padded to at most so many times its size: when learning, and otherwise.
 MAX_PADDING = 8
+MAX_PADDING_WHEN_PREDICTING = 2
 
 
 class RecurrentNet(nn.Module):
@@ -76,21 +77,23 @@ def run_packed(
     RETURNS (tuple[list[Tensor], Tensor]): The outputs of each sequence, and the last ones of each
         layer and direction.
     """
-    if state is None and _learns_faster_padded(layer, sequences):
+    if state is None and _is_faster_padded(layer, sequences):
         return _run_padded(layer, sequences)
     outputs, last = layer(pack_sequence(list(sequences), enforce_sorted=False), state)
     return unpack_sequence(outputs), last[0] if isinstance(last, tuple) else last
 
 
-def _learns_faster_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> bool:
-    """Tell whether to avoid torch's packed sequences: on a CPU, their gradient is a tensor of the
-    size of all for each of the steps. For LSTMs there is a fast kernel that takes padded ones."""
+def _is_faster_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> bool:
+    """Tell whether to avoid torch's packed sequences. On a CPU there is a fast kernel for LSTMs that
+    takes padded ones; and the gradient of packed ones is a tensor of the size of all for each of
+    the steps."""
     if not isinstance(layer, nn.LSTM) or layer.proj_size or not layer.bias:
         return False
-    if not torch.is_grad_enabled() or sequences[0].device.type != "cpu":
+    if sequences[0].device.type != "cpu":
         return False
     lengths = [len(sequence) for sequence in sequences]
-    return max(lengths) * len(lengths) <= MAX_PADDING * sum(lengths)
+    most = MAX_PADDING if torch.is_grad_enabled() else MAX_PADDING_WHEN_PREDICTING
+    return max(lengths) * len(lengths) <= most * sum(lengths)
 
 
 def _run_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:

@@ -53,5 +53,12 @@ def test_other_layers_are_packed(monkeypatch):
     inputs = torch.randn(sum(LENGTHS), 3)
     learn(nn.GRU(3, 4), inputs)
     learn(nn.LSTM(3, 4, proj_size=2), inputs)
+
+
+def test_sequences_of_very_different_lengths_are_packed_to_predict(monkeypatch):
+    monkeypatch.setattr(recurrent, "_run_padded", None)
+    layer, inputs = nn.LSTM(3, 4), torch.randn(32, 3)
     with torch.no_grad():
-        run_packed(nn.LSTM(3, 4), inputs.split(LENGTHS))
+        run_packed(layer, inputs.split([25, 1, 1, 1, 1, 1, 1, 1]))
+        with pytest.raises(TypeError):
+            run_packed(layer, inputs.split([16, 16]))
