@@ -84,9 +84,9 @@ def run_packed(
 
 
 def _is_faster_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> bool:
-    """Tell whether to avoid torch's packed sequences. On a CPU there is a fast kernel for LSTMs that
-    takes padded ones; and the gradient of packed ones is a tensor of the size of all for each of
-    the steps."""
+    """Tell whether to avoid torch's packed sequences. On a CPU there is a fast kernel for LSTMs
+    that takes padded ones, and the gradient of packed ones is a tensor of the size of all for each
+    of the steps."""
     if not isinstance(layer, nn.LSTM) or layer.proj_size or not layer.bias:
         return False
     if sequences[0].device.type != "cpu":

@@ -86,8 +86,13 @@ class LazyNetShim(NetShim):
         the sizes are saved with the weights, so that the config of the loaded pipeline decides.
     """
 
+    # Whether weights are saved in half precision, with half the bytes.
+    saves_halves = False
+
     def __init__(self, make_net: Callable[..., torch.nn.Module]) -> None:
-        super().__init__(None, config={}, deserialize_model=_load_weights)
+        super().__init__(
+            None, config={}, serialize_model=self._save_weights, deserialize_model=_load_weights
+        )
         self.make_net = make_net
 
     def build(self, **sizes: Any) -> None:
@@ -101,6 +106,9 @@ class LazyNetShim(NetShim):
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): The sizes and the weights, where there are any."""
         return super().to_bytes() if self.is_built else srsly.msgpack_dumps({})
+
+    def _save_weights(self, net: torch.nn.Module) -> bytes:
+        return save_state(net.state_dict(), halves=self.saves_halves)
 
     def from_bytes(self, bytes_data: bytes) -> LazyNetShim:
         """Make a net of the saved sizes and load its weights.
@@ -134,6 +142,25 @@ class ForkedThreads:
 
 
 THREADS = ForkedThreads()
+
+
+def save_state(state: Mapping[str, torch.Tensor], *, halves: bool = False) -> bytes:
+    """Write weights down.
+
+    state (Mapping[str, torch.Tensor]): The weights.
+    halves (bool): Whether in half precision.
+    RETURNS (bytes): What `torch.load` reads.
+    """
+    import torch
+
+    if halves:
+        state = {
+            name: value.half() if value.is_floating_point() else value
+            for name, value in state.items()
+        }
+    saved = BytesIO()
+    torch.save(state, saved)
+    return saved.getvalue()
 
 
 def _load_weights(net: torch.nn.Module, state: bytes, device: Any) -> torch.nn.Module:

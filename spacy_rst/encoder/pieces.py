@@ -23,7 +23,7 @@ from thinc.api import Model, NumpyOps, torch2xp, xp2torch
 from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
-from ..shims import LazyNetShim
+from ..shims import LazyNetShim, save_state
 from ..windows import batch_by_size, cut_windows
 from .alignment import Ints, pair_tokens_and_pieces, token_piece_ranges
 from .vectors import split_vectors, token_offsets
@@ -126,8 +126,6 @@ class PieceShim(LazyNetShim):
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): The sizes, the weights and the pieces, where there are any."""
-        import torch
-
         if not self.is_built:
             return srsly.msgpack_dumps({})
         state = self.net.state_dict()
@@ -139,14 +137,12 @@ class PieceShim(LazyNetShim):
                 name: value.half() if name.startswith(("convolutions.", "normalize.")) else value
                 for name, value in state.items()
             }
-        saved = BytesIO()
-        torch.save(state, saved)
         return srsly.msgpack_dumps(
             {
                 "config": self.cfg,
                 "pieces": zlib.compress(self.pieces.model, 9),
                 "table": self.compressed_table,
-                "state": saved.getvalue(),
+                "state": save_state(state, halves=self.saves_halves),
             }
         )
 
