@@ -42,6 +42,7 @@ WEIGHT_FILE = "weights.npz"
 PIECE_FILE = "sp.model"
 # Tokens that run through the net at once when predicting. More would not be faster.
 GROUP_TOKENS = 1_000
+NO_PIECES = np.zeros(0, dtype=np.int64)
 
 
 @registry.architectures("spacy_rst.PieceEncoder.v1")
@@ -309,31 +310,36 @@ def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
     RETURNS (np.ndarray): Int64 (n_tokens, n_tables, n_hashes).
     """
     values = doc.to_array(list(HASHED_ATTRIBUTES)).astype(np.uint64)
-    hashed = np.empty((len(doc), len(rows), len(HASH_SEEDS)), dtype=np.int64)
-    for table, n_rows in enumerate(rows):
-        for place, seed in enumerate(HASH_SEEDS):
-            keys = HASH_OPS.hash(np.ascontiguousarray(values[:, table]), seed)
-            hashed[:, table, place] = keys[:, 0] % n_rows
-    return hashed
+    keys = [HASH_OPS.hash(values.ravel(), seed)[:, 0] for seed in HASH_SEEDS]
+    hashed = np.stack(keys, axis=1).reshape(len(doc), len(rows), len(HASH_SEEDS))
+    return (hashed % np.array(rows, dtype=np.uint32)[:, np.newaxis]).astype(np.int64)
 
 
-def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
+def make_batch(
+    parts: Sequence[TokenPieces], device: Any, n_tokens: int | None = None
+) -> PieceBatch:
     """Join the pieces of several texts.
 
     parts (Sequence[TokenPieces]): The pieces of each text.
     device (Any): The torch device to put them on.
+    n_tokens (int | None): How many tokens the batch shall have. A further text of tokens without
+        pieces makes up for those that the texts do not have.
     RETURNS (PieceBatch): The batch.
     """
     import torch
 
     from .pieces_net import PieceBatch
 
+    if n_tokens is not None:
+        n_empty = n_tokens - sum(len(part.ranges) for part in parts)
+        parts = [*parts, TokenPieces(NO_PIECES, np.zeros((n_empty, 2), dtype=np.int64))]
     piece_counts = [len(part.ids) for part in parts]
-    offsets = np.cumsum([0, *piece_counts[:-1]])
-    ranges = [part.ranges + offset for part, offset in zip(parts, offsets, strict=True)]
-    tokens, pooled = pair_tokens_and_pieces(np.concatenate(ranges))
     token_counts = [len(part.ranges) for part in parts]
-    pool_starts = np.searchsorted(tokens, np.arange(sum(token_counts)))
+    ranges = np.concatenate([part.ranges for part in parts])
+    ranges += np.repeat(np.cumsum(piece_counts) - piece_counts, token_counts)[:, np.newaxis]
+    _, pooled = pair_tokens_and_pieces(ranges)
+    sizes = ranges[:, 1] - ranges[:, 0]
+    pool_starts = np.cumsum(sizes) - sizes
     return PieceBatch(
         pieces=torch.from_numpy(np.concatenate([part.ids for part in parts])).to(device),
         piece_counts=piece_counts,
@@ -346,6 +352,8 @@ def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
 def _predict(model: Model, docs: Sequence[Doc], chunk: int) -> list[Floats2d]:
     import torch
 
+    from .pieces_linear import round_up
+
     shim = _shim(model)
     net: PieceNet = shim.net
     net.eval()
@@ -353,10 +361,12 @@ def _predict(model: Model, docs: Sequence[Doc], chunk: int) -> list[Floats2d]:
     parts = _cut_docs(shim, docs, vectors, chunk)
     with torch.inference_mode():
         for group in batch_by_size(parts, GROUP_TOKENS, lambda part: len(part.hashes)):
-            hashes = torch.from_numpy(np.concatenate([part.hashes for part in group]))
-            batch = make_batch([part.pieces for part in group], shim.device)
-            tokens = net(batch, hashes.to(shim.device)).split(batch.token_counts)
-            for part, rows in zip(group, tokens, strict=True):
+            hashes = np.concatenate([part.hashes for part in group])
+            n_tokens = round_up(len(hashes))
+            hashes = np.pad(hashes, ((0, n_tokens - len(hashes)), (0, 0), (0, 0)))
+            batch = make_batch([part.pieces for part in group], shim.device, n_tokens)
+            tokens = net(batch, torch.from_numpy(hashes).to(shim.device)).split(batch.token_counts)
+            for part, rows in zip(group, tokens, strict=False):
                 part.target[:] = cast(Floats2d, torch2xp(rows[part.kept], ops=model.ops))
     return vectors
 

@@ -16,13 +16,19 @@ from typing import cast
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor, nn
+
+from .pieces_cache import PieceCache
+from .pieces_linear import linear, round_up
 
 # The rows that each pretrained convolution takes, and how many of them lie before the one that it
 # computes.
 ROWS_BEFORE = {2: 0, 3: 1, 5: 2}
-# No row depends on others farther away: two convolutions, each with two neighbours at a side.
-PIECES_SEEN = 4
+# Neighbours at each side that a convolution sees at most.
+ROWS_SEEN = max(ROWS_BEFORE.values())
+# No row depends on others farther away, with two convolutions.
+PIECES_SEEN = 2 * ROWS_SEEN
 # Pieces that are convolved at once when nothing is learned: few enough to stay in a CPU's cache.
 PIECES_AT_ONCE = 1024
 
@@ -87,21 +93,22 @@ class Convolution(nn.Module):
     def __init__(self, table_width: int, width: int, window: int, epsilon: float) -> None:
         super().__init__()
         self.window = window
+        self.before = ROWS_BEFORE[window]
         self.project = nn.Linear(table_width, width)
         self.normalize = nn.LayerNorm(width, eps=epsilon)
         self.first = nn.Linear(window * width, width)
         self.second = nn.Linear(window * width, width)
 
-    def forward(self, rows: Tensor, places: _Places) -> Tensor:
+    def forward(self, rows: Tensor, texts: _Texts) -> Tensor:
         """Convolve.
 
         rows (Tensor): Float (n, table_width).
-        places (_Places): Where the texts begin and end.
+        texts (_Texts): Where the texts begin and end.
         RETURNS (Tensor): Float (n, width).
         """
         below = self.normalize(self.project(rows))
         for layer in (self.first, self.second):
-            windows = places.windows(below, self.window, ROWS_BEFORE[self.window])
+            windows = texts.windows(below, self.window, self.before)
             below = below + F.relu(layer(windows))
         return below
 
@@ -152,6 +159,7 @@ class PieceNet(nn.Module):
         self.normalize_layers = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
         self.dropout = nn.Dropout(0.0)
         self.set_dropout(dropout)
+        self.piece_cache = PieceCache()
 
     @property
     def width(self) -> int:
@@ -174,6 +182,17 @@ class PieceNet(nn.Module):
         rate (float): From 0 (none) to less than 1.
         """
         self.dropout.p = rate
+
+    def train(self, mode: bool = True) -> PieceNet:
+        """Change between training and evaluation.
+
+        mode (bool): Whether to train, so that what is known of pieces may become wrong.
+        RETURNS (PieceNet): The net itself.
+        """
+        if mode:
+            self.piece_cache.clear()
+        # Going through all modules costs more than a sentence in one of them.
+        return self if mode == self.training else super().train(mode)
 
     def keep_pretrained(self, other: PieceNet) -> None:
         """Take over the pretrained part of another net of the same sizes.
@@ -198,6 +217,11 @@ class PieceNet(nn.Module):
         batch (PieceBatch): The texts.
         RETURNS (Tensor): Float (total_tokens, pooled_width), zeros for tokens without pieces.
         """
+        is_on_cpu = batch.pieces.device.type == "cpu"
+        if is_on_cpu and not (self.training or torch.is_grad_enabled()):
+            vectors, places = self._known_vectors(batch)
+            pooled = places.index_select(0, batch.pooled)
+            return F.embedding_bag(pooled, vectors, batch.pool_starts, mode="mean")
         learned = self.train_convolutions and torch.is_grad_enabled()
         with torch.set_grad_enabled(learned):
             vectors = self._piece_vectors(batch, len(batch.pieces) if learned else PIECES_AT_ONCE)
@@ -211,21 +235,23 @@ class PieceNet(nn.Module):
         token_counts (Sequence[int]): The number of tokens of each text.
         RETURNS (Tensor): Float (total_tokens, width).
         """
-        embedded = [table(hashes[:, number]).sum(1) for number, table in enumerate(self.embeddings)]
+        embedded = [
+            F.embedding_bag(hashes[:, number], cast(nn.Embedding, table).weight, mode="sum")
+            for number, table in enumerate(self.embeddings)
+        ]
         inputs = self.dropout(torch.cat([pooled, *embedded], dim=1))
-        tokens = self.normalize_mix(F.gelu(self.mix(inputs)))
-        if not len(self.layers):
-            return tokens
-        places = _Places(token_counts, tokens.device)
+        tokens = self.normalize_mix(F.gelu(linear(inputs, self.mix.weight, self.mix.bias)))
+        texts = _Texts(token_counts, tokens.device)
         for layer, normalize in zip(self.layers, self.normalize_layers, strict=True):
-            windows = places.windows(self.dropout(tokens), 3, 1)
-            tokens = normalize(tokens + F.glu(layer(windows), dim=1))
+            windows = texts.windows(self.dropout(tokens), 3, 1)
+            mixed = linear(windows, cast(Tensor, layer.weight), cast(Tensor, layer.bias))
+            tokens = normalize(tokens + F.glu(mixed, dim=1))
         return tokens
 
     def _piece_vectors(self, batch: PieceBatch, at_once: int) -> Tensor:
         n_pieces = len(batch.pieces)
         if n_pieces <= at_once:
-            return self._convolve(batch.pieces, _Places(batch.piece_counts, batch.pieces.device))
+            return self._convolve(batch.pieces, _Texts(batch.piece_counts, batch.pieces.device))
         text_of_piece = torch.repeat_interleave(
             torch.arange(len(batch.piece_counts)), torch.tensor(batch.piece_counts)
         )
@@ -234,31 +260,62 @@ class PieceNet(nn.Module):
             # With what it can see at each side, a row gets the same vector as in the whole.
             first, last = max(start - PIECES_SEEN, 0), start + at_once + PIECES_SEEN
             counts = text_of_piece[first:last].unique_consecutive(return_counts=True)[1].tolist()
-            part = self._convolve(batch.pieces[first:last], _Places(counts, batch.pieces.device))
+            part = self._convolve(batch.pieces[first:last], _Texts(counts, batch.pieces.device))
             vectors.append(part[start - first : start - first + at_once])
         return torch.cat(vectors)
 
-    def _convolve(self, pieces: Tensor, places: _Places) -> Tensor:
+    def _convolve(self, pieces: Tensor, texts: _Texts) -> Tensor:
         rows = self.table(pieces)
-        stacks = [convolution(rows, places) for convolution in self.convolutions]
+        stacks = [convolution(rows, texts) for convolution in self.convolutions]
         return self.normalize(torch.cat([rows, *stacks], dim=1))
 
+    def _known_vectors(self, batch: PieceBatch) -> tuple[Tensor, Tensor]:
+        """The vectors of places, on which the texts lie so far apart that no convolution sees two
+        of them, and the place of each piece."""
+        counts = np.array(batch.piece_counts)
+        places = np.arange(counts.sum()) + np.repeat(np.arange(len(counts)), counts) * ROWS_SEEN
+        n_places = int(places[-1]) + 1 if len(places) else 0
+        at_once = round_up(PIECES_AT_ONCE)
+        # With empty places at both ends, all parts are alike.
+        pieces = np.full(n_places + at_once + 2 * PIECES_SEEN, -1)
+        pieces[places + PIECES_SEEN] = batch.pieces.numpy()
+        vectors = [self.normalize.weight.new_zeros(0, len(self.normalize.weight))]
+        for start in range(0, n_places, at_once):
+            size = round_up(min(at_once, n_places - start))
+            vectors.append(self._convolve_known(pieces[start : start + size + 2 * PIECES_SEEN]))
+        return torch.cat(vectors), torch.from_numpy(places)
 
-class _Places:
-    """Places for the rows of several texts, so far apart that no window sees two texts.
+    def _convolve_known(self, pieces: np.ndarray) -> Tensor:
+        """The vectors of pieces (-1 for none), but for the first and last that are only seen."""
+        convolutions = cast(Sequence[Convolution], self.convolutions)
+        slots = np.zeros(len(pieces), dtype=np.int64)
+        is_piece = pieces >= 0
+        known, slots[is_piece] = self.piece_cache.find(self.table, convolutions, pieces[is_piece])
+        inner = slots[PIECES_SEEN:-PIECES_SEEN]
+        parts = [known.rows.index_select(0, torch.from_numpy(inner))]
+        stacks = known.convolve(slots, ROWS_SEEN)
+        for convolution, below in zip(convolutions, stacks, strict=True):
+            width = below.shape[1]
+            windows = below[ROWS_SEEN - convolution.before :].as_strided(
+                (len(inner), convolution.window * width), (width, 1)
+            )
+            layer = convolution.second
+            above = linear(windows, layer.weight, layer.bias, relu=True)
+            parts.append(above.add_(below[ROWS_SEEN:-ROWS_SEEN]))
+        return self.normalize(torch.cat(parts, dim=1))
+
+
+class _Texts:
+    """The rows of several texts, one text after the other.
 
     counts (Sequence[int]): The number of rows of each text.
     device (torch.device): The rows' device.
     """
 
-    GAP = max(ROWS_BEFORE.values())
-
     def __init__(self, counts: Sequence[int], device: torch.device) -> None:
-        sizes = torch.tensor(list(counts), dtype=torch.long)
-        total = int(sizes.sum())
-        texts = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
-        self.places = (torch.arange(total) + (texts + 1) * self.GAP).to(device)
-        self.n_places = total + (len(sizes) + 1) * self.GAP
+        self.device = device
+        self.text_of_row = np.repeat(np.arange(len(counts)), counts)
+        self.is_single = len(counts) == 1
 
     def windows(self, rows: Tensor, window: int, before: int) -> Tensor:
         """Put each row's neighbours side by side, zeros beyond the ends of a text.
@@ -268,9 +325,15 @@ class _Places:
         before (int): How many of them lie before the row itself.
         RETURNS (Tensor): Float (n, window * width).
         """
-        spread = rows.new_zeros(self.n_places, rows.shape[1]).index_copy(0, self.places, rows)
-        first = self.places - before
-        return torch.cat([spread.index_select(0, first + i) for i in range(window)], dim=1)
+        around = (before, window - 1 - before)
+        n_rows, width = rows.shape
+        padded = F.pad(rows, (0, 0, *around))
+        windows = torch.cat([padded[i : i + n_rows] for i in range(window)], dim=1)
+        if self.is_single or not n_rows:
+            return windows
+        texts = sliding_window_view(np.pad(self.text_of_row, around), window)
+        is_other = torch.from_numpy(texts != self.text_of_row[:, np.newaxis]).to(self.device)
+        return windows.view(n_rows, window, width).masked_fill_(is_other.unsqueeze(2), 0).flatten(1)
 
 
 def _small_embedding(rows: int, width: int) -> nn.Embedding:

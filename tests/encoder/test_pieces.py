@@ -157,11 +157,13 @@ def slow_vectors(arrays, piece_ids):
     ]
 
 
+@pytest.mark.parametrize("is_train", [True, False])
 @pytest.mark.parametrize("at_once", [1, 3, 1024])
 def test_the_pretrained_vectors_are_those_of_the_description(
-    model, arrays, tiny_pieces, docs, at_once, monkeypatch
+    model, arrays, tiny_pieces, docs, at_once, is_train, monkeypatch
 ):
     monkeypatch.setattr(pieces_net, "PIECES_AT_ONCE", at_once)
+    net_of(model).train(is_train)
     processor = SentencePieceProcessor(model_file=str(Path(tiny_pieces) / "sp.model"))
     short = [doc for doc in docs if doc.text.strip() and len(doc.text) < 100]
     parts = [pieces._cut_doc(model.shims[0], doc) for doc in short]

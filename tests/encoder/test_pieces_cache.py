@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from thinc.api import Model
+
+from spacy_rst.encoder.pieces_cache import PieceCache
+from spacy_rst.encoder.pieces_net import PieceNet
+from spacy_rst.treebank.convert import multilingual_pipeline
+from tests.encoder.test_pieces import make_model, net_of, train_once
+from tests.tiny_models import SENTENCES
+
+
+@pytest.fixture
+def docs():
+    return [multilingual_pipeline().make_doc(text) for text in SENTENCES]
+
+
+@pytest.fixture
+def model(tiny_pieces):
+    return make_model(tiny_pieces)
+
+
+def cache_of(model: Model) -> PieceCache:
+    return net_of(model).piece_cache
+
+
+def uncached(model: Model, docs: Any) -> list[np.ndarray]:
+    """The vectors without any cache, as in training. There is no dropout here."""
+    return [np.array(rows) for rows in model.begin_update(docs)[0]]
+
+
+def assert_right(model: Model, docs: Any) -> None:
+    found = model.predict(docs)
+    for one, other in zip(found, uncached(model, docs), strict=True):
+        assert_allclose(one, other, atol=1e-5, rtol=0)
+
+
+def count_computed(net: PieceNet) -> list[int]:
+    """Keep the numbers of pieces whose rows are read from now on."""
+    computed: list[int] = []
+    net.table.register_forward_hook(lambda table, pieces, rows: computed.append(len(pieces[0])))
+    return computed
+
+
+def test_a_piece_is_computed_once(model, docs):
+    computed = count_computed(net_of(model))
+    first = model.predict(docs)
+    assert sum(computed) > 0 and len(cache_of(model)) > 100
+    n_pieces, n_known = sum(computed), len(cache_of(model))
+    assert_array_equal(model.predict(docs[:3])[2], first[2])
+    assert_array_equal(model.predict([docs[1]])[0], first[1])
+    assert sum(computed) == n_pieces and len(cache_of(model)) == n_known
+
+
+@pytest.mark.parametrize("max_pieces", [1, 7, 60])
+def test_it_has_a_limit(model, docs, max_pieces):
+    expected = uncached(model, docs)
+    net_of(model).piece_cache = PieceCache(max_pieces)
+    for _ in range(2):
+        for doc, wanted in zip(docs, expected, strict=True):
+            assert_allclose(model.predict([doc])[0], wanted, atol=1e-5)
+            # What is asked for at once is kept in any case.
+            assert len(cache_of(model)) <= max(max_pieces, 40)
+
+
+def test_training_knows_nothing_of_it(model, docs):
+    model.predict(docs)
+    assert len(cache_of(model))
+    model.begin_update(docs)
+    assert not len(cache_of(model))
+
+
+@pytest.mark.parametrize("train_convolutions", [False, True])
+def test_learned_weights_are_used(tiny_pieces, docs, train_convolutions):
+    model = make_model(tiny_pieces, train_convolutions=train_convolutions)
+    before = model.predict(docs)
+    train_once(model, docs)
+    assert not np.allclose(model.predict(docs)[0], before[0], atol=1e-3)
+    assert_right(model, docs)
+
+
+def change_in_place(net: PieceNet) -> None:
+    with torch.no_grad():
+        net.convolutions[1].first.weight += 0.5
+
+
+def change_bias(net: PieceNet) -> None:
+    with torch.no_grad():
+        net.convolutions[0].project.bias.fill_(2.0)
+
+
+def exchange_data(net: PieceNet) -> None:
+    weight = net.convolutions[2].normalize.weight
+    weight.data = weight.data + 1.0
+
+
+def change_table(net: PieceNet) -> None:
+    net.table.low += 1.0
+
+
+def load_others(net: PieceNet) -> None:
+    net.load_state_dict({name: value.flip(0) for name, value in net.state_dict().items()})
+
+
+@pytest.mark.parametrize(
+    "change", [change_in_place, change_bias, exchange_data, change_table, load_others]
+)
+def test_what_was_made_from_other_weights_is_forgotten(model, docs, change):
+    before = model.predict(docs)
+    change(net_of(model))
+    after = model.predict(docs)
+    assert not np.allclose(before[0], after[0], atol=1e-3)
+    assert_right(model, docs)
+
+
+def test_it_is_neither_saved_nor_copied(model, docs):
+    saved = model.to_bytes()
+    expected = model.predict(docs)
+    assert model.to_bytes() == saved
+    size = len(pickle.dumps(cache_of(model)))
+    assert size < 200
+    for copy in (model.copy(), pickle.loads(pickle.dumps(model))):
+        assert not len(cache_of(copy)) and cache_of(copy) is not cache_of(model)
+        for one, other in zip(copy.predict(docs), expected, strict=True):
+            assert_allclose(one, other, atol=1e-6)
+    assert len(cache_of(model))
+
+
+def test_it_can_be_filled_and_read_in_any_mode(model, docs):
+    model.predict(docs[:2])  # in inference mode
+    batch = [model.shims[0].pieces.encode(docs[5].text)[0]]
+    with torch.no_grad():
+        known, slots = cache_of(model).find(
+            net_of(model).table, net_of(model).convolutions, batch[0]
+        )
+    assert slots.all() and torch.isfinite(known.parts[: known.n_parts]).all()
+
+
+def test_threads_share_it(model, docs):
+    expected = uncached(model, docs)
+    # So small that threads take it away from each other.
+    net_of(model).piece_cache = PieceCache(60)
+    numbers = [number for _ in range(60) for number in range(len(docs))]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda number: model.predict([docs[number]])[0], numbers))
+    for number, vectors in zip(numbers, found, strict=True):
+        assert_allclose(vectors, expected[number], atol=1e-5)
