@@ -80,9 +80,15 @@ def test_finds_the_width_of_an_encoder_that_does_not_tell_it():
 
 
 @pytest.mark.parametrize("splitter", ["pointer", "span"])
-def test_reloads_equal(splitter):
-    model = initialized(splitter=splitter, edu_features=True, layer_norm=True)
-    reloaded = make_model(splitter=splitter, edu_features=True, layer_norm=True)
+@pytest.mark.parametrize("variant", [{}, {"attention": True, "label_ends": True}])
+def test_reloads_equal(splitter, variant):
+    settings = {"splitter": splitter, "edu_features": True, "layer_norm": True, **variant}
+    model = initialized(**settings)
+    net = model.shims[0].net
+    assert (net.attend is not None, net.classifier.with_ends) == (bool(variant), bool(variant))
+    if variant:
+        torch.nn.init.normal_(net.attend)
+    reloaded = make_model(**settings)
     reloaded.from_bytes(model.to_bytes())
     assert_same(model.predict(make_docs()), reloaded.predict(make_docs()))
     assert_same(model.predict(make_docs()), model.copy().predict(make_docs()))

@@ -27,6 +27,8 @@ from spacy_rst.parser.spans import (
 from spacy_rst.parser.splitters import PointerSplitter, SpanSplitter
 
 SPLITTERS = ["pointer", "span"]
+# The paper's net, and one that attends to tokens and looks at the ends of parts.
+VARIANTS = [{}, {"attention": True, "label_ends": True}]
 TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
 N_KINDS = 3
 
@@ -54,6 +56,14 @@ def make_boundaries(edu_counts: list[int], seed: int = 0) -> Boundaries:
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, N_KINDS, sum(edu_counts))
     return Boundaries(kinds, kinds // 2, edu_counts)
+
+
+def learn_attention(net: RstNet) -> RstNet:
+    """Let some tokens count more than others, which they do not in a new net."""
+    with torch.no_grad():
+        if net.attend is not None:
+            torch.nn.init.normal_(net.attend)
+    return net
 
 
 def learn_codes(net: RstNet) -> RstNet:
@@ -178,7 +188,7 @@ class Reference:
     def encode(self, batch: EduBatch) -> tuple[list[list[float]], list[float]]:
         tokens = batch.tokens.tolist()
         bounds = list(zip(batch.edu_starts.tolist(), batch.edu_ends.tolist(), strict=True))
-        rows = [mean(tokens[start:end]) for start, end in bounds]
+        rows = [self.pool(tokens[start:end]) for start, end in bounds]
         zeros = [0.0] * (HIDDEN_WIDTH // 2)
         for layer in range(self.n_layers):
             forward = self.gru("encoder", f"l{layer}", rows, zeros)
@@ -192,6 +202,17 @@ class Reference:
             weight, bias = self.weights["combine.weight"], self.weights["combine.bias"]
             edus.append([dot(weight[j], x) + bias[j] for j in range(HIDDEN_WIDTH)])
         return edus, forward[-1] + backward[0]
+
+    def pool(self, tokens) -> list[float]:
+        if "attend" not in self.weights:
+            return mean(tokens)
+        shares = softmax([dot(self.weights["attend"], token) for token in tokens])
+        return [dot(shares, column) for column in zip(*tokens, strict=True)]
+
+    def describe(self, part) -> list[float]:
+        """What the classifier is told about the EDUs of a part."""
+        n_vectors = len(self.weights["classifier.project_left.weight"][0]) // HIDDEN_WIDTH
+        return mean(part) + (part[0] + part[-1] if n_vectors == 3 else [])
 
     def split_probs(self, splitter: str, edus, state, spans) -> list[list[float]]:
         """For each span the probabilities of its candidates start+1 ... end-1."""
@@ -216,7 +237,7 @@ class Reference:
 
     def label_probs(self, edus, start: int, split: int, end: int) -> list[float]:
         weights = self.weights
-        e_l, e_r = mean(edus[start:split]), mean(edus[split:end])
+        e_l, e_r = self.describe(edus[start:split]), self.describe(edus[split:end])
         left = [elu(dot(row, e_l)) for row in weights["classifier.project_left.weight"]]
         right = [elu(dot(row, e_r)) for row in weights["classifier.project_right.weight"]]
         logits = []
@@ -247,8 +268,10 @@ def assert_same_trees(found: list[ParsedTree], expected: list[ParsedTree]) -> No
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_encoder_is_the_papers(layers):
-    net = make_net(encoder_layers=layers, n_features=N_FEATURES)
+@pytest.mark.parametrize("attention", [False, True])
+def test_encoder_is_the_papers(layers, attention):
+    net = make_net(encoder_layers=layers, n_features=N_FEATURES, attention=attention)
+    learn_attention(net)
     batch = make_batch([5, 1, 3], n_features=N_FEATURES)
     encoded = net.encode(batch)
     first = 0
@@ -260,9 +283,10 @@ def test_encoder_is_the_papers(layers):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("per, divisor", [("document", 4), ("edu", 6 + 1 + 9 + 2)])
-def test_loss_is_the_papers(splitter, per, divisor):
-    net = make_net(splitter)
+def test_loss_is_the_papers(splitter, variant, per, divisor):
+    net = learn_attention(make_net(splitter, **variant))
     counts = [6, 1, 9, 2]
     batch, gold = make_batch(counts), make_gold(counts)
     split_loss, label_loss = net.loss(net.encode(batch), gold, per=per)
@@ -282,8 +306,9 @@ def test_loss_is_the_papers(splitter, per, divisor):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_decode_follows_the_likeliest_splits_and_labels(splitter):
-    net = make_net(splitter)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_decode_follows_the_likeliest_splits_and_labels(splitter, variant):
+    net = learn_attention(make_net(splitter, **variant))
     batch = make_batch([7, 12, 3])
     reference = Reference(net)
     trees = net.decode(net.encode(batch))
@@ -366,6 +391,53 @@ def test_exploration_finds_nothing_where_the_net_is_right():
     )
 
 
+def test_attention_begins_with_the_mean_and_leaves_it():
+    plain, attending = make_net(), make_net(attention=True)
+    batch = make_batch([5, 0, 3])
+    means = plain.encode(batch)
+    for name in ("edus", "state"):
+        torch.testing.assert_close(getattr(attending.encode(batch), name), getattr(means, name))
+    learned = learn_attention(attending).encode(batch)
+    assert not torch.allclose(learned.edus, means.edus)
+    # A token that all attention is on is the only one that counts.
+    with torch.no_grad():
+        attending.attend[:] = torch.tensor([200.0] + [0.0] * (TOKEN_WIDTH - 1))
+        chosen = [
+            batch.tokens[start:end][batch.tokens[start:end, 0].argmax()]
+            for start, end in zip(batch.edu_starts, batch.edu_ends, strict=True)
+        ]
+    pooled = net_module._pool_tokens(batch, attending.attend)
+    torch.testing.assert_close(pooled, torch.stack(chosen), atol=0.05, rtol=0)
+
+
+def test_attention_has_the_gradient_of_its_result():
+    torch.manual_seed(0)
+    batch = make_batch([3, 2])
+    tokens = batch.tokens.double().requires_grad_()
+    attend = torch.randn(TOKEN_WIDTH, dtype=torch.double, requires_grad=True)
+
+    def pool(tokens, attend):
+        rows = EduBatch(tokens, batch.edu_starts, batch.edu_ends, batch.edu_counts)
+        return net_module._pool_tokens(rows, attend)
+
+    assert torch.autograd.gradcheck(pool, (tokens, attend))
+
+
+def test_labels_can_depend_on_the_ends_of_parts_alone():
+    means, ends = (make_net(label_ends=label_ends) for label_ends in (False, True))
+    # The parts have the same means in both, but not the same EDUs at their ends.
+    edus = torch.randn(6, HIDDEN_WIDTH)
+    swapped = edus[[1, 0, 2, 3, 5, 4]]
+    logits = {}
+    for net in (means, ends):
+        for rows in (edus, swapped):
+            encoded = EncodedEdus(rows, prefix_sums(rows), torch.zeros(1, HIDDEN_WIDTH), [6])
+            spans = torch.tensor([[0, 3, 6]])
+            logits.setdefault(net, []).append(net.classifier(encoded, spans))
+    torch.testing.assert_close(*logits[means])
+    assert not torch.allclose(*logits[ends])
+
+
 def test_layer_norm_normalises_the_edus():
     edus = make_net(layer_norm=True).encode(make_batch([9])).edus
     plain = make_net().encode(make_batch([9])).edus
@@ -404,8 +476,9 @@ def test_segment_log_softmax_is_a_softmax_per_segment():
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_a_document_does_not_depend_on_its_batch(splitter):
-    net = make_net(splitter, n_features=N_FEATURES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_document_does_not_depend_on_its_batch(splitter, variant):
+    net = learn_attention(make_net(splitter, n_features=N_FEATURES, **variant))
     counts = [4, 0, 40, 1, 2, 17, 40]
     batch = make_batch(counts, n_features=N_FEATURES)
     gold = make_gold(counts)
@@ -420,9 +493,10 @@ def test_a_document_does_not_depend_on_its_batch(splitter):
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("counts", [[], [0], [1], [0, 1, 1], [2], [0, 2, 1]])
-def test_tiny_documents(splitter, counts):
-    net = make_net(splitter)
+def test_tiny_documents(splitter, variant, counts):
+    net = make_net(splitter, **variant)
     encoded = net.encode(make_batch(counts))
     trees = net.decode(encoded)
     assert [tree.splits.tolist() for tree in trees] == [
@@ -491,9 +565,10 @@ def test_a_net_for_boundaries_refuses_a_batch_without():
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
-def test_every_parameter_learns(splitter):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_parameter_learns(splitter, variant):
     net = make_net(
-        splitter, n_features=N_FEATURES, layer_norm=True, n_boundary_kinds=N_KINDS
+        splitter, n_features=N_FEATURES, layer_norm=True, n_boundary_kinds=N_KINDS, **variant
     ).train()
     counts = [6, 1, 11]
     encoded = net.encode(make_batch(counts, n_features=N_FEATURES))
@@ -504,6 +579,9 @@ def test_every_parameter_learns(splitter):
         if parameter.grad is None or not parameter.grad.abs().sum() > 0
     ]
     assert without == []
+    # The mean, the first and the last EDU of a part.
+    for vector in net.classifier.project_left.weight.grad.split(HIDDEN_WIDTH, dim=1):
+        assert vector.any()
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)

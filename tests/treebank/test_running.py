@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import spacy
 
 from spacy_rst.doc import doc_from_edus, get_tree, set_tree
-from spacy_rst.doc_layout import get_layout, set_layout
+from spacy_rst.doc_layout import LAYOUT_KEY, get_layout, set_layout
 from spacy_rst.layout import Block
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import Corpus
@@ -60,3 +62,32 @@ def test_a_corpus_hides_the_layout_of_its_share(tmp_path, share, expected):
     some = Corpus(tmp_path / "x.spacy", hide_layout=0.5)
     drawn = [[get_layout(example.predicted) is None for example in some(nlp)] for _ in range(2)]
     assert drawn[0] == drawn[1] and 0 < sum(drawn[0]) < 40
+
+
+EDUS = ["It rained,", "so we stayed.", "Then we left."]
+
+
+def test_copies_of_a_document_are_drawn_apart(tmp_path):
+    doc = two_paragraphs(EDUS)
+    doc.user_data["rst_treebank"] = "two"
+    write_docbin(tmp_path / "x.spacy", new_docbin([doc]))
+    settings = {"sampling_weights": {"two": 60}, "hide_layout": 0.5, "noise": 0.5}
+    examples = list(Corpus(tmp_path / "x.spacy", **settings)(spacy.blank("en")))
+    assert len(examples) == 60
+    surfaces = Counter(
+        (get_layout(example.predicted) is None, example.predicted.text) for example in examples
+    )
+    assert {is_hidden for is_hidden, _ in surfaces} == {True, False}
+    assert len(surfaces) == 8  # each as it is or with one of three damages
+    # Copies that were drawn alike share one gold Doc.
+    assert len({id(example.reference) for example in examples}) == len(surfaces)
+    assert len({id(example.predicted) for example in examples}) == 60
+
+
+def test_documents_without_layout_are_not_touched(tmp_path):
+    plain = doc_from_edus(spacy.blank("en"), EDUS, paragraph_starts=[2])
+    write_docbin(tmp_path / "x.spacy", new_docbin([plain, two_paragraphs(EDUS)]))
+    kept, hidden = Corpus(tmp_path / "x.spacy", hide_layout=1.0)(spacy.blank("en"))
+    assert kept.reference.text == plain.text == "It rained, so we stayed.\n\nThen we left."
+    assert LAYOUT_KEY not in kept.reference.spans
+    assert hidden.reference.text == "It rained, so we stayed. Then we left."

@@ -1,0 +1,87 @@
+"""Conventions of treebanks: the segmenter is told which of them a Doc follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from thinc.api import ConfigValidationError
+
+from spacy_rst.doc import doc_from_edus
+from spacy_rst.segmenter.boundaries import read_borders
+from spacy_rst.segmenter.features import convention_features
+from spacy_rst.treebank.corpus import make_example
+from tests.segmenter.pipelines import segmenter_pipeline, train
+
+CONVENTIONS = ["en.stac", "zh.scidtb"]
+TEXT = "It rained so we stayed."
+
+
+def make_doc(nlp, treebank=None, text=TEXT):
+    doc = nlp.make_doc(text)
+    if treebank is not None:
+        doc.user_data["rst_treebank"] = treebank
+    return doc
+
+
+@pytest.mark.parametrize(
+    ("treebank", "row"),
+    [
+        ("en.stac", [1, 0]),
+        ("zh.scidtb", [0, 1]),
+        (None, [0, 0]),
+        ("en.gum", [0, 0]),
+        ("stac", [0, 0]),
+        (1, [0, 0]),
+    ],
+)
+def test_each_treebank_has_a_column(treebank, row):
+    nlp = spacy.blank("xx")
+    doc = make_doc(nlp, treebank)
+    features = convention_features(doc, read_borders(doc), CONVENTIONS)
+    assert features.dtype == np.float32 and features.tolist() == [row] * len(doc)
+    empty = make_doc(nlp, treebank, "")
+    assert convention_features(empty, read_borders(empty), CONVENTIONS).shape == (0, 2)
+
+
+def test_the_columns_come_to_the_others():
+    widths = []
+    for conventions in ([], CONVENTIONS):
+        nlp = segmenter_pipeline(conventions=conventions)
+        nlp.initialize()
+        widths.append(nlp.get_pipe("edu_segmenter").model.shims[0].net.encoder.input_size)
+    assert widths[1] - widths[0] == len(CONVENTIONS)
+
+
+def test_a_name_alone_is_no_list_of_them():
+    with pytest.raises(ConfigValidationError):
+        segmenter_pipeline(conventions="en.stac")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Knows that chats divide the text, and all others do not."""
+    nlp = segmenter_pipeline(conventions=CONVENTIONS)
+    golds = {
+        "en.stac": doc_from_edus(nlp, ["It rained", "so we stayed."]),
+        "en.gum": doc_from_edus(nlp, [TEXT]),
+    }
+    for treebank, gold in golds.items():
+        gold.user_data["rst_treebank"] = treebank
+    train(nlp, [make_example(nlp, gold, gold_edus=False) for gold in golds.values()])
+    return nlp
+
+
+@pytest.mark.parametrize(("treebank", "n_edus"), [("en.stac", 2), ("en.gum", 1), (None, 1)])
+def test_learns_where_the_conventions_differ(trained, treebank, n_edus):
+    assert len(trained(make_doc(trained, treebank)).spans["edus"]) == n_edus
+
+
+def test_reloads_equal(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    for treebank in ("en.stac", None):
+        docs = [make_doc(trained, treebank)]
+        (one,) = trained.get_pipe("edu_segmenter").predict_probs(docs)
+        (other,) = again.get_pipe("edu_segmenter").predict_probs(docs)
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+
+from spacy_rst.syntax.component import score_syntax
+
+NLP = spacy.blank("xx")
+WORDS = ["Ann", "saw", "the", "sea", "."]
+GOLD = {
+    "heads": [1, 1, 3, 1, 1],
+    "deps": ["nsubj", "ROOT", "det", "obj", "punct"],
+    "pos": ["PROPN", "VERB", "DET", "NOUN", "PUNCT"],
+}
+
+
+def make_doc(**changes):
+    """A parsed Doc, in which some tokens, by their numbers, are other than in the gold one."""
+    columns = {name: list(column) for name, column in GOLD.items()}
+    for name, others in changes.items():
+        for number, value in others.items():
+            columns[name][number] = value
+    return Doc(NLP.vocab, words=WORDS, **columns)
+
+
+def without_syntax():
+    return Doc(NLP.vocab, words=WORDS)
+
+
+def score(*predictions, gold=None):
+    return score_syntax([Example(predicted, gold or make_doc()) for predicted in predictions])
+
+
+def test_is_registered():
+    assert registry.scorers.get("spacy_rst.syntax_scorer.v1")() is score_syntax
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags", "heads", "labels"),
+    [
+        ({}, 1.0, 1.0, 1.0),
+        ({"pos": {0: "NOUN"}}, 4 / 5, 1.0, 1.0),
+        ({"heads": {2: 1}}, 1.0, 3 / 4, 3 / 4),
+        ({"deps": {3: "nsubj"}}, 1.0, 1.0, 3 / 4),
+        ({"heads": {4: 3}}, 1.0, 1.0, 1.0),  # punctuation does not count
+    ],
+)
+def test_tags_heads_and_labels_are_counted(changes, tags, heads, labels):
+    scores = score(make_doc(**changes))
+    assert scores == pytest.approx({"pos_acc": tags, "dep_uas": heads, "dep_las": labels})
+
+
+def test_tokens_are_pooled_over_documents():
+    assert score(make_doc(), make_doc(pos={0: "NOUN"}))["pos_acc"] == pytest.approx(9 / 10)
+
+
+def test_documents_without_syntax_do_not_count():
+    wrong = make_doc(pos={0: "NOUN"})
+    assert score(wrong, without_syntax()) == score(wrong)
+    assert score(make_doc(), gold=without_syntax()) == {}
+    assert score(without_syntax()) == {}
+    assert score_syntax([]) == {}
