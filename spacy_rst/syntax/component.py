@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, POS
@@ -13,19 +13,19 @@ from spacy.pipeline import Tok2Vec
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.scorer import Scorer
 from spacy.symbols import IDS
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.training import Example, validate_get_examples
 from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ints2d
 
 from ..encoder.vectors import check_encoded
 from ..pipe import TolerantPipe, default_model_config
 from ..shims import LazyNetShim
 from ..windows import batch_by_size
 from .gold import local_targets, read_gold_syntax
-from .model import build_syntax
+from .model import SyntaxOutput, build_syntax, learn_syntax, predict_syntax
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,8 +68,12 @@ def score_syntax(examples: Iterable[Example], **options: Any) -> dict[str, Any]:
     if not known:
         return {}
     scores = Scorer.score_token_attr(known, "pos")
-    heads = Scorer.score_deps(known, "dep", ignore_labels=("punct", "p"))
+    heads = Scorer.score_deps(known, "dep", getter=_label_of, ignore_labels=("punct",))
     return scores | {name: heads[name] for name in ("dep_uas", "dep_las")}
+
+
+def _label_of(token: Token, attribute: str) -> str:
+    return token.dep_
 
 
 @Language.factory(
@@ -178,14 +182,12 @@ class Syntax(TolerantPipe, Tok2Vec):
         shim = self.model.shims[0]
         if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
-        # The config of the loaded pipeline decides, not what was saved with the model.
-        self.model.attrs["parse"] = self.annotate and bool(self.cfg["labels"])
+        parse = self.annotate and bool(self.cfg["labels"])
         predictions: list[Prediction] = []
         for batch in batch_by_size(docs, self.max_batch_tokens):
             check_encoded(self.model, batch, self.name)
-            output = self.model.predict(batch)
-            syntax = output.syntax or [None] * len(batch)
-            predictions += map(Prediction, output.vectors, syntax)
+            vectors, syntax = predict_syntax(self.model, batch, parse=parse)
+            predictions += map(Prediction, vectors, syntax or [None] * len(batch))
         return predictions
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
@@ -195,7 +197,7 @@ class Syntax(TolerantPipe, Tok2Vec):
         predictions (Sequence[Prediction]): What `predict` returned for them.
         """
         for doc, (vectors, syntax) in zip(docs, predictions, strict=True):
-            doc.tensor = vectors
+            doc.tensor = cast(np.ndarray, vectors)
             if syntax is not None and len(doc) and not doc.has_annotation("DEP"):
                 self._annotate(doc, syntax)
 
@@ -211,7 +213,8 @@ class Syntax(TolerantPipe, Tok2Vec):
             DEP: np.where(is_space, doc.vocab.strings.add("dep"), label_of),
             HEAD: (heads - places).astype(np.int64).view("uint64"),
         }
-        doc.from_array(list(columns), np.stack([c.astype("uint64") for c in columns.values()], 1))
+        table = np.stack([column.astype("uint64") for column in columns.values()], axis=1)
+        doc.from_array(list(columns), cast(Ints2d, table))
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Run a batch through the model, and hand the vectors to the listeners. The gradients are
@@ -221,7 +224,7 @@ class Syntax(TolerantPipe, Tok2Vec):
         RETURNS (dict[str, float]): The loss.
         """
         docs = [example.predicted for example in examples]
-        output, backprop = self.model.begin_update(docs)
+        output = learn_syntax(self.model, docs)
         loss = self.loss_weight * self._mean_loss(examples, output)
         d_vectors = [self.model.ops.alloc2f(*vectors.shape) for vectors in output.vectors]
 
@@ -232,7 +235,7 @@ class Syntax(TolerantPipe, Tok2Vec):
 
         def finish(more: Sequence[Floats2d]) -> Any:
             accumulate(more)
-            return backprop(d_vectors, loss)
+            return output.backprop(d_vectors, loss)
 
         batch_id = Tok2VecListener.get_batch_id(docs)
         for listener in self.listeners[:-1]:
@@ -243,7 +246,8 @@ class Syntax(TolerantPipe, Tok2Vec):
             finish(d_vectors)
         return {self.name: loss.item()}
 
-    def _mean_loss(self, examples: Sequence[Example], output: Any) -> Tensor:
+    def _mean_loss(self, examples: Sequence[Example], output: SyntaxOutput) -> Tensor:
+        """The cross entropy of tags, heads and labels, a mean over the tokens of a batch."""
         from .net import UNKNOWN
 
         tags, labels = (
@@ -255,12 +259,3 @@ class Syntax(TolerantPipe, Tok2Vec):
             for example, lengths in zip(examples, output.lengths, strict=True)
         ]
         return output.find_loss(np.concatenate(targets, axis=1)) / sum(map(sum, output.lengths))
-
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> Tensor:
-        """Compare a batch with its gold syntax.
-
-        examples (Iterable[Example]): The batch.
-        scores (SyntaxOutput): What the model's `begin_update` returned for the predicted Docs.
-        RETURNS (Tensor): The mean over the tokens.
-        """
-        return self._mean_loss(list(examples), scores)

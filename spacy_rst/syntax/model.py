@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, torch2xp, xp2torch
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 
 
 class SyntaxOutput(NamedTuple):
-    """What the model makes of some Docs.
+    """What there is to learn from.
 
     vectors (list[Floats2d]): The token vectors of each Doc.
-    syntax (list[ParsedSyntax]): The syntax of each Doc, where it was asked for.
-    find_loss (Callable | None): In training: takes the targets of all tokens, an array (3,
-        n_tokens), and returns the loss.
     lengths (list[list[int]]): The number of tokens of each Doc's chunks.
+    find_loss (Callable): Takes the targets of all tokens, an array (3, n_tokens), and returns the
+        loss.
+    backprop (Callable): Takes the gradients of the vectors, and a loss if that shall be learned
+        from, too.
     """
 
     vectors: list[Floats2d]
-    syntax: list[ParsedSyntax]
-    find_loss: Callable[[np.ndarray], Tensor] | None
     lengths: list[list[int]]
+    find_loss: Callable[[np.ndarray], Tensor]
+    backprop: Callable[..., list[Doc]]
 
 
 @registry.architectures("spacy_rst.Syntax.v1")
@@ -54,9 +56,9 @@ def build_syntax(
     label_width: int = 64,
     dropout: float | None = 0.33,
     chunk: int = 128,
-) -> Model[list[Doc], Any]:
+) -> Model[list[Doc], list[Floats2d]]:
     """A BiLSTM with a tagger and a biaffine dependency parser, whose findings are mixed into the
-    token vectors.
+    token vectors: an encoder like others, of which the `syntax` component can ask more.
 
     tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `tok2vec` or
         `transformer` component, or an encoder of its own.
@@ -69,7 +71,7 @@ def build_syntax(
         takes the rate that `update` is called with, `[training] dropout`.
     chunk (int): Texts are read in chunks of at most so many tokens, that end with a sentence as far
         as marks tell. No head is looked for in another chunk.
-    RETURNS (Model[list[Doc], SyntaxOutput]): The model.
+    RETURNS (Model[list[Doc], list[Floats2d]]): The model.
     RAISES (RstError): If there can be no such chunk.
     """
     if chunk < 2:
@@ -84,7 +86,7 @@ def build_syntax(
     )
     return Model(
         "syntax",
-        partial(_forward, dropout=dropout, chunk=chunk),
+        _forward,
         init=_init,
         dims={"nI": None, "nO": width},
         layers=[tok2vec],
@@ -93,10 +95,12 @@ def build_syntax(
         attrs={
             # Only if it stands here does thinc's set_dropout_rate change it.
             "dropout_rate": 0.0,
-            # Set by the component: how many of both there are, and whether they are wanted.
+            # How many of both there are: set by the component.
             "n_tags": 1,
             "n_labels": 1,
-            "parse": False,
+            # Functions are not saved, so that the config of a loaded pipeline decides.
+            "predict_syntax": partial(_predict, chunk=chunk),
+            "learn_syntax": partial(_learn, chunk=chunk, dropout=dropout),
         },
     )
 
@@ -116,39 +120,79 @@ def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
 
 
 def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool, *, dropout: float | None, chunk: int
-) -> tuple[SyntaxOutput, Callable[..., list[Doc]]]:
+    model: Model, docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[Sequence[Floats2d]], list[Doc]]]:
+    if not is_train:
+        return predict_syntax(model, docs)[0], lambda d_vectors: list(docs)
+    output = learn_syntax(model, docs)
+    return output.vectors, output.backprop
+
+
+def predict_syntax(
+    model: Model, docs: Sequence[Doc], *, parse: bool = False
+) -> tuple[list[Floats2d], list[ParsedSyntax]]:
+    """Make token vectors, and find the syntax.
+
+    model (Model): A `spacy_rst.Syntax.v1`.
+    docs (Sequence[Doc]): The Docs.
+    parse (bool): Whether the syntax is wanted.
+    RETURNS (tuple[list[Floats2d], list[ParsedSyntax]]): The vectors of each Doc, and the syntax of
+        each, if that is wanted.
+    """
+    return model.attrs["predict_syntax"](model, list(docs), parse=parse)
+
+
+def learn_syntax(model: Model, docs: Sequence[Doc]) -> SyntaxOutput:
+    """Make token vectors for training.
+
+    model (Model): A `spacy_rst.Syntax.v1`.
+    docs (Sequence[Doc]): The Docs.
+    RETURNS (SyntaxOutput): The vectors, and what is needed to learn.
+    """
+    return model.attrs["learn_syntax"](model, list(docs))
+
+
+def _predict(
+    model: Model, docs: Sequence[Doc], *, parse: bool, chunk: int
+) -> tuple[list[Floats2d], list[ParsedSyntax]]:
+    net: SyntaxNet = _shim(model).net
+    net.eval()
+    inputs = model.get_ref("tok2vec").predict(docs) if any(map(len, docs)) else []
+    tokens = join_vectors(inputs, model.get_dim("nI"), model)
+    lengths = [cut_doc(doc, chunk) for doc in docs]
+    spaces = [doc.to_array(IS_SPACE) == 1 for doc in docs] if parse else []
+    vectors, syntax = net.predict(tokens, lengths, np.concatenate(spaces) if spaces else None)
+    return split_vectors(cast(Floats2d, torch2xp(vectors, ops=model.ops)), docs), syntax
+
+
+def _learn(model: Model, docs: Sequence[Doc], *, chunk: int, dropout: float | None) -> SyntaxOutput:
     import torch
 
-    docs = list(docs)
-    net: SyntaxNet = _shim(model).net
-    net.train(is_train)
-    lengths = [cut_doc(doc, chunk) for doc in docs]
-    tok2vec, width = model.get_ref("tok2vec"), model.get_dim("nI")
-    if not is_train:
-        tokens = join_vectors(tok2vec.predict(docs) if any(map(len, docs)) else [], width, model)
-        vectors, syntax = net.predict(tokens, lengths, parse=model.attrs["parse"])
-        array = cast(Floats2d, torch2xp(vectors, ops=model.ops))
-        return SyntaxOutput(split_vectors(array, docs), syntax, None, lengths), lambda *_: docs
+    shim = _shim(model)
+    net: SyntaxNet = shim.net
+    net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
-    inputs, backprop_tok2vec = tok2vec(docs, is_train=True)
-    tokens = join_vectors(inputs, width, model).requires_grad_()
+    inputs, backprop_tok2vec = model.get_ref("tok2vec")(docs, is_train=True)
+    tokens = join_vectors(inputs, model.get_dim("nI"), model).requires_grad_()
+    lengths = [cut_doc(doc, chunk) for doc in docs]
     scores = net(tokens, [length for parts in lengths for length in parts])
 
     def find_loss(targets: np.ndarray) -> Tensor:
         from .net import SyntaxTargets
 
-        rows = torch.from_numpy(targets).to(_shim(model).device)
-        return net.loss(scores, SyntaxTargets(*rows))
+        return net.loss(scores, SyntaxTargets(*torch.from_numpy(targets).to(shim.device)))
 
-    def backprop(d_vectors: Sequence[Floats2d], loss: Tensor) -> list[Doc]:
-        gradient = xp2torch(model.ops.xp.concatenate(d_vectors), device=_shim(model).device)
-        torch.autograd.backward([scores.vectors, loss], [gradient, torch.ones_like(loss)])
+    def backprop(d_vectors: Sequence[Floats2d], loss: Tensor | None = None) -> list[Doc]:
+        gradient = xp2torch(model.ops.xp.concatenate(d_vectors), device=shim.device)
+        outputs, gradients = [scores.vectors], [gradient]
+        if loss is not None:
+            outputs, gradients = [*outputs, loss], [*gradients, torch.ones_like(loss)]
+        torch.autograd.backward(outputs, gradients)
         d_tokens = cast(Floats2d, torch2xp(cast("Tensor", tokens.grad), ops=model.ops))
         return backprop_tok2vec(split_vectors(d_tokens, docs))
 
     array = cast(Floats2d, torch2xp(scores.vectors.detach(), ops=model.ops))
-    return SyntaxOutput(split_vectors(array, docs), [], find_loss, lengths), backprop
+    return SyntaxOutput(split_vectors(array, docs), lengths, find_loss, backprop)
 
 
 def _shim(model: Model) -> LazyNetShim:

@@ -191,13 +191,17 @@ class SyntaxNet(RecurrentNet):
 
     @torch.inference_mode()
     def predict(
-        self, tokens: Tensor, lengths: Sequence[Sequence[int]], *, parse: bool = False
+        self,
+        tokens: Tensor,
+        lengths: Sequence[Sequence[int]],
+        is_space: np.ndarray | None = None,
     ) -> tuple[Tensor, list[ParsedSyntax]]:
         """Make vectors for the tokens of documents, in bounded memory. Call `eval()` before.
 
         tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
         lengths (Sequence[Sequence[int]]): The number of tokens of the chunks of each document.
-        parse (bool): Whether the likeliest syntax is wanted, too.
+        is_space (np.ndarray | None): If the likeliest syntax is wanted, too: bool (total_tokens,),
+            white space, which cannot be a head.
         RETURNS (tuple[Tensor, list[ParsedSyntax]]): Float (total_tokens, width), and the syntax of
             each document if that is wanted.
         """
@@ -208,16 +212,18 @@ class SyntaxNet(RecurrentNet):
             end = start + sum(batch)
             scores = self(tokens[start:end], batch)
             vectors.append(scores.vectors)
-            if parse:
+            if is_space is not None:
                 tags, labels = (
                     part.argmax(1).cpu().numpy() for part in (scores.tags, scores.labels)
                 )
                 heads = scores.heads.cpu().numpy()
                 for first, last in pairwise(accumulate(batch, initial=0)):
                     rows = slice(first, last)
-                    parsed.append((tags[rows], find_tree(heads[rows]), labels[rows]))
+                    own_space = is_space[start + first : start + last]
+                    tree = find_tree(heads[rows], own_space)
+                    parsed.append((tags[rows], tree, labels[rows]))
             start = end
-        return torch.cat(vectors), _join_chunks(parsed, lengths) if parse else []
+        return torch.cat(vectors), [] if is_space is None else _join_chunks(parsed, lengths)
 
 
 def _join_chunks(
@@ -269,16 +275,19 @@ def _place_of_head(probs: Tensor, places: Tensor) -> Tensor:
     return torch.stack([stands_before, torch.tanh(distance / FAR)], dim=2)
 
 
-def find_tree(scores: np.ndarray) -> np.ndarray:
+def find_tree(scores: np.ndarray, is_barred: np.ndarray | None = None) -> np.ndarray:
     """Choose heads that make trees: the best ones, but where these form a circle, the token that
     loses least takes its best head outside of all that hangs on the circle.
 
     scores (np.ndarray): Float (n, columns), the log probability of each head; the first n columns
         are the tokens, the last one is the root.
+    is_barred (np.ndarray | None): Bool (n,), tokens that cannot be heads.
     RETURNS (np.ndarray): Int (n,), the head of each token; a root's is the token itself.
     """
     n_tokens = len(scores)
     scores = np.concatenate([scores[:, :n_tokens], scores[:, -1:]], axis=1)
+    if is_barred is not None:
+        scores[:, :-1][:, is_barred] = -np.inf
     heads = scores.argmax(1)
     while len(circle := _find_circle(heads)):
         hanging = _hanging_on(heads, circle)

@@ -141,3 +141,19 @@ def test_refuses_chunks_without_room_for_an_arc():
                 }
             },
         )
+
+
+def test_is_an_encoder_that_other_components_can_have_for_themselves(trained, tmp_path):
+    nlp, examples = trained
+    text = examples[0].reference.text
+    nlp.to_disk(tmp_path / "shared")
+    own = spacy.load(tmp_path / "shared")
+    own.replace_listeners("tok2vec", "syntax", ["model.tok2vec"])
+    for name in ("edu_segmenter", "rst_parser"):
+        own.replace_listeners("syntax", name, ["model.tok2vec"])
+    own.remove_pipe("syntax")
+    own.remove_pipe("tok2vec")
+    own.to_disk(tmp_path / "own")
+    again = spacy.load(tmp_path / "own")
+    assert again(text)._.rst_tree.splits == nlp(text)._.rst_tree.splits
+    again.update([make_example(again, examples[0].reference)], sgd=again.resume_training())

@@ -25,7 +25,7 @@ def test_a_chunk_is_read_the_same_in_any_batch(net):
     together = net(tokens, lengths)
     for rows, own in zip(together.vectors.split(lengths), tokens.split(lengths), strict=True):
         torch.testing.assert_close(net(own, [len(own)]).vectors, rows)
-    vectors, syntax = net.predict(tokens, [[5, 1], [], [12, 3]], parse=True)
+    vectors, syntax = net.predict(tokens, [[5, 1], [], [12, 3]], np.zeros(21, dtype=bool))
     torch.testing.assert_close(vectors, together.vectors)
     assert [len(parsed.heads) for parsed in syntax] == [6, 0, 15]
     assert (syntax[2].heads[:12] < 12).all() and (syntax[2].heads[12:] >= 12).all()
@@ -75,3 +75,8 @@ def test_best_heads_stay_if_they_make_a_tree():
     assert find_tree(scores).tolist() == [1, 1]
     circle = np.log(np.array([[0, 0.9, 0.1], [0.6, 0, 0.4]]) + 1e-9)
     assert find_tree(circle).tolist() == [1, 1]  # 0.9 * 0.4 is more than 0.1 * 0.6
+
+
+def test_barred_tokens_are_no_heads():
+    scores = np.log(np.array([[0, 0.9, 0.1], [0.9, 0, 0.1]]) + 1e-9)
+    assert find_tree(scores, np.array([False, True])).tolist() == [0, 0]
