@@ -417,21 +417,21 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Training
-    R560 = (
+    R580 = (
         "Worker {rank} of {count} has ended before the training did, so the others were ended, too "
         "({error}). Remove the cause, which it has printed unless it was killed, and go on from "
         "the last evaluation with --resume."
     )
-    R561 = (
+    R581 = (
         "There is no {path} to go on from: it is written with each evaluation. Leave out --resume "
         "to begin a new training."
     )
-    R562 = (
+    R582 = (
         "{path} is of another pipeline: {places} differ. Give the config and the corpus that the "
         "training began with, or leave out --resume to begin a new one."
     )
-    R563 = "{path} cannot be read ({error}). Leave out --resume to begin a new training."
-    R564 = "Several workers share the cores of a CPU. Leave out --gpu-id, or --workers."
+    R583 = "{path} cannot be read ({error}). Leave out --resume to begin a new training."
+    R584 = "Several workers share the cores of a CPU. Leave out --gpu-id, or --workers."
 
     # Command line
     R501 = (

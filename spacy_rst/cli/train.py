@@ -66,9 +66,9 @@ def train_cli(
     """
     with clean_errors():
         if workers > 1 and gpu_id >= 0:
-            raise RstError(Errors.R564)
+            raise RstError(Errors.R584)
         if resume and not (output / CHECKPOINT_FILE).is_file():
-            raise RstError(Errors.R561.format(path=output / CHECKPOINT_FILE))
+            raise RstError(Errors.R581.format(path=output / CHECKPOINT_FILE))
         overrides = parse_config_overrides(ctx.args)
         output.mkdir(parents=True, exist_ok=True)
         job = Job(config_path, output, overrides, code, gpu_id, resume)

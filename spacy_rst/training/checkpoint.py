@@ -95,7 +95,7 @@ class Checkpoint:
 
         parameters (Sequence[Parameter]): What the pipeline learns.
         path (Path): The file, for the message.
-        RAISES (RstError): R562, if these are not the parameters of the checkpoint.
+        RAISES (RstError): R582, if these are not the parameters of the checkpoint.
         """
         start = f"{WEIGHTS}:"
         saved = {
@@ -106,7 +106,7 @@ class Checkpoint:
         own = {parameter.place: parameter.read().shape for parameter in parameters}
         if saved != own:
             places = sorted(place for place in saved | own if saved.get(place) != own.get(place))
-            raise RstError(Errors.R562.format(path=path, places=", ".join(places[:3])))
+            raise RstError(Errors.R582.format(path=path, places=", ".join(places[:3])))
 
     def write(self, path: Path) -> None:
         """Save it, as a whole or not at all.
@@ -124,17 +124,17 @@ class Checkpoint:
 
         path (Path): The file.
         RETURNS (Checkpoint): The checkpoint.
-        RAISES (RstError): R561 if there is none, R563 if it cannot be read.
+        RAISES (RstError): R581 if there is none, R583 if it cannot be read.
         """
         if not path.is_file():
-            raise RstError(Errors.R561.format(path=path))
+            raise RstError(Errors.R581.format(path=path))
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             return cls(arrays=arrays, **_read_facts(metadata))
         except (SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise RstError(Errors.R563.format(path=path, error=error)) from error
+            raise RstError(Errors.R583.format(path=path, error=error)) from error
 
 
 def _read_facts(metadata: dict[str, str]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def run_workers(count: int, function: Callable[..., None], *arguments: Any) -> N
     function (Callable[..., None]): Called with a `Worker` and the arguments; both must be of the
         kind that can be sent to a new process.
     *arguments (Any): What else it needs.
-    RAISES (RstError): R560, if a worker failed.
+    RAISES (RstError): R580, if a worker failed.
     """
     from torch.multiprocessing.spawn import ProcessException, start_processes
 
@@ -82,7 +82,7 @@ def run_workers(count: int, function: Callable[..., None], *arguments: Any) -> N
                 pass
         except ProcessException as error:
             rank = error.error_index + 1
-            message = Errors.R560.format(rank=rank, count=count, error=str(error).strip())
+            message = Errors.R580.format(rank=rank, count=count, error=str(error).strip())
             raise RstError(message) from None
 
 
