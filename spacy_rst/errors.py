@@ -304,6 +304,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
     )
+    R309 = (
+        "With int8 = true the encoder is for parsing with a trained pipeline: it cannot be "
+        "initialized, trained or saved. Set int8 = false."
+    )
     R310 = (
         "'{name}' gets no token vectors: it listens to a 'tok2vec' or 'transformer' component, but "
         "none has run before it. Add the one that it was trained with, such as "

@@ -45,7 +45,7 @@ PURE = (
     "errors", "relations", "tree", "layout", "scoring.parseval", "treebank.rs3", "treebank.dis",
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
-NETS = ("net", "pieces_net", "recurrent", "splitters")
+NETS = ("net", "pieces_net", "int8_net", "recurrent", "splitters")
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]
 PLACES = {room: number for number, row in enumerate(ROWS) for room in row}

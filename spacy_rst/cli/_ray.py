@@ -50,8 +50,8 @@ ALONE = {
 # How often a worker may die over a part, and over one of its documents alone: the first deaths
 # may have had other reasons.
 MAX_DEATHS = 2
-# Files that are read at the same time. Reading is so much faster than parsing that few suffice.
-MAX_READERS = 8
+# Reading is so much faster than parsing that one reader feeds many workers.
+WORKERS_A_READER = 50
 # How often progress is shown, at the least.
 TERMINAL_SECONDS = 0.1
 LOG_SECONDS = 60
@@ -110,6 +110,8 @@ def parse_in_bulk(
         "edus": settings.edus.value,
         "encoding": settings.encoding,
     }
+    if os.path.isdir(settings.model):  # workers may run elsewhere
+        settings = settings._replace(model=os.path.abspath(settings.model))
     one_each = all(file.text_file.has_one_text for file in files)
     in_terminal = sys.stderr.isatty()
     try:
@@ -232,7 +234,7 @@ def _outcomes(
         batch_size=None,
         fn_kwargs={"encoding": settings.encoding, "size": settings.part_size},
         num_cpus=0,  # the workers may have taken all cores
-        concurrency=min(MAX_READERS, len(groups)),
+        concurrency=min(2 + workers // WORKERS_A_READER, len(groups)),
     )
     outcomes = parts.map_batches(
         Worker,
