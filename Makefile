@@ -35,11 +35,12 @@ test: $(READY)  ## Run the tests
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-test-system: $(READY)  ## Install the Debian packages that some tests need, and run those
+test-system: $(READY)  ## Install what some tests need besides (Debian packages, Ray), and run those
 	@command -v rsvg-convert > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends librsvg2-bin)
 	@dpkg -s fonts-noto-core fonts-noto-cjk > /dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends fonts-noto-core fonts-noto-cjk)
 	@command -v chromedriver > /dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver)
 	@dpkg -s apertium-eng-spa apertium-eu-en apertium-es-pt > /dev/null 2>&1 || (apt-get update -qq && apt-get install -y -qq --no-install-recommends apertium apertium-eng-spa apertium-eu-en apertium-es-pt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/python -m pytest -m system
 
 fuzz: $(READY)  ## Read 20,000 damaged inputs of each kind, and count what happens

@@ -309,6 +309,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
     )
+    R309 = (
+        "With int8 = true the encoder is for parsing with a trained pipeline: it cannot be "
+        "initialized, trained or saved. Set int8 = false."
+    )
     R310 = (
         "'{name}' gets no token vectors: it listens to a 'tok2vec' or 'transformer' component, but "
         "none has run before it. Add the one that it was trained with, such as "
@@ -469,6 +473,32 @@ class Errors(metaclass=_MessagesWithCodes):
     R526 = (
         "{path} is no file of trees by its name: these end with {endings}. Trees of texts are made "
         "with 'python -m spacy rst parse'."
+    )
+
+    # Bulk parsing
+    R560 = (
+        "This needs {library}, which is not installed. Install it with: pip install "
+        "'spacy_rst[ray]'."
+    )
+    R561 = 'This row has no string as its "text". Give one in each row.'
+    R562 = "This is no Parquet file that can be read ({error})."
+    R563 = "{option} does not go with --engine ray. {advice}"
+    R564 = "{option} is for --engine ray. Leave it out, or name the engine."
+    R565 = (
+        "{place} holds parts of another run ({found}), so this one ({wanted}) cannot go on with "
+        "them. Repeat that one, or choose another place."
+    )
+    R566 = "Another run is writing to {place}. Wait for its end, or choose another place."
+    R567 = (
+        "The part {path} cannot be read ({error}). Delete it, and its documents will be parsed "
+        "again."
+    )
+    R568 = "A worker ended without a word whenever it parsed this document. Is there enough memory?"
+    R569 = "Ray cannot be used ({error}). Check --address, or leave it out to run on this computer."
+    R570 = "{uri} cannot be reached ({error}). Give a path, or a URI such as s3://bucket/folder."
+    R571 = (
+        "Ray stopped before all was parsed ({error}). What is finished is in {place}; the same "
+        "command goes on from there."
     )
 
     # Translation

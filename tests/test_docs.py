@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,24 @@ NOT_RUN = {
     "corpus_raw/": "needs the public treebanks",
     "'??.*'": "needs the public treebanks",
     "gpu_id 0": "needs a GPU",
+    "--worker-gpus": "needs a GPU",
+    "--address": "needs a cluster",
+    "s3://": "needs an object store",
 }
+# Pages whose examples need what `make test-system` installs.
+SYSTEM = {"bulk.md"}
 # Commands that train, or run others that do.
 SLOW = ("spacy train ", "spacy project run")
+
+
+def pages(chosen: Iterable[Path]) -> list[Any]:
+    """Pages as parameters of a test."""
+    return [
+        pytest.param(
+            page, id=page.name, marks=[pytest.mark.system] if page.name in SYSTEM else []
+        )
+        for page in chosen
+    ]
 
 
 def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
@@ -106,7 +121,7 @@ def checkout(given, tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages(PAGES))
 def test_examples_run(page, checkout):
     names: dict[str, object] = {"__name__": "docs"}
     for line, block in blocks(page, "python"):
@@ -123,9 +138,7 @@ def test_the_readme_shows_the_tree_that_it_prints(capsys):
 
 
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if not all(map(is_slow, commands(page)))],
-    ids=lambda page: page.name,
+    "page", pages(page for page in PAGES if not all(map(is_slow, commands(page))))
 )
 def test_commands_run(page, checkout):
     for command in commands(page):

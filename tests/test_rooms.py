@@ -47,7 +47,9 @@ PURE = (
     "errors", "relations", "tree", "layout", "scoring.parseval", "treebank.rs3", "treebank.dis",
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
-NETS = ("net", "pieces_cache", "pieces_linear", "pieces_net", "recurrent", "splitters")
+NETS = (
+    "net", "int8_net", "pieces_cache", "pieces_linear", "pieces_net", "recurrent", "splitters",
+)  # fmt: skip
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]
 PLACES = {room: number for number, row in enumerate(ROWS) for room in row}

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
@@ -17,8 +17,11 @@ import typer
 from ..errors import Errors, RstError
 from ..layout import MARKUP_SUFFIXES
 from ..util import find_below
+from ._util import load_arrow
 
 ENDINGS = (".txt", ".jsonl", *sorted(MARKUP_SUFFIXES))
+PARQUET = ".parquet"
+NAME_KEYS = ("name", "id")
 STDIN = "stdin"
 UTF8 = "utf8"
 BYTE_ORDER_MARK = "\ufeff"
@@ -56,21 +59,45 @@ class TextFile(NamedTuple):
 
     name (str): What its document is called.
     path (Path | None): The file, None for standard input.
+    uri (str | None): Where it lies if that is no disk, such as `s3://bucket/file.jsonl`.
     """
 
     name: str
     path: Path | None
+    uri: str | None = None
 
     @property
     def is_jsonl(self) -> bool:
         """RETURNS (bool): Whether each line is a document."""
-        return self.path is not None and self.path.suffix.lower() == ".jsonl"
+        return self._ends_with(".jsonl")
+
+    @property
+    def is_parquet(self) -> bool:
+        """RETURNS (bool): Whether each row is a document."""
+        return self._ends_with(PARQUET)
+
+    @property
+    def has_one_text(self) -> bool:
+        """RETURNS (bool): Whether the file is one document."""
+        return self.path is not None and not self.is_jsonl and not self.is_parquet
+
+    def _ends_with(self, ending: str) -> bool:
+        return self.path is not None and self.path.suffix.lower() == ending
+
+    def open(self) -> IO[bytes]:
+        """RETURNS (IO[bytes]): The content. Standard input is not to be closed."""
+        if self.uri is not None:
+            return load_arrow().open_input(self.uri)
+        return typer.get_binary_stream("stdin") if self.path is None else self.path.open("rb")
 
 
-def find_texts(inputs: Iterable[str]) -> tuple[list[TextFile], list[Problem]]:
+def find_texts(
+    inputs: Iterable[str], endings: tuple[str, ...] = ENDINGS
+) -> tuple[list[TextFile], list[Problem]]:
     """List the files to read.
 
     inputs (Iterable[str]): Files, folders that are searched with all folders below them, and "-".
+    endings (tuple[str, ...]): How the names of texts in folders end.
     RETURNS (tuple[list[TextFile], list[Problem]]): The files, and the inputs that are not there,
         cannot be searched or hold no text.
     """
@@ -81,14 +108,14 @@ def find_texts(inputs: Iterable[str]) -> tuple[list[TextFile], list[Problem]]:
         if given == "-":
             found.append(TextFile(STDIN, None))
         elif path.is_dir():
-            texts, unreadable = find_below(path, ENDINGS)
+            texts, unreadable = find_below(path, endings)
             found += [
                 TextFile(_clean_name(text.relative_to(path).with_suffix("").as_posix()), text)
                 for text in texts
             ]
             problems += [(str(error.filename), error) for error in unreadable]
             if not texts and not unreadable:
-                message = Errors.R512.format(path=path, endings=" or ".join(ENDINGS))
+                message = Errors.R512.format(path=path, endings=" or ".join(endings))
                 problems.append((given, RstError(message)))
         else:
             try:
@@ -132,16 +159,18 @@ def read_texts(files: Iterable[TextFile], encoding: str = UTF8) -> Iterator[Read
 
 def _read_files(files: Iterable[TextFile], encoding: str) -> Iterator[Reading]:
     for file in files:
-        origin = Origin(file.name, str(file.path or STDIN), file.path)
+        origin = Origin(file.name, file.uri or str(file.path or STDIN), file.path)
         try:
             if file.path is None:
-                stream = typer.get_binary_stream("stdin")
-                yield from _read_stdin(*_with_lines(stream, encoding), origin)
-            elif file.is_jsonl:
-                with file.path.open("rb") as stream:
+                yield from _read_stdin(*_with_lines(file.open(), encoding), origin)
+                continue
+            with file.open() as stream:
+                if file.is_jsonl:
                     yield from _read_jsonl(*_with_lines(stream, encoding), origin)
-            else:
-                yield origin, _decode(file.path.read_bytes(), encoding)
+                elif file.is_parquet:
+                    yield from _read_parquet(stream, origin)
+                else:
+                    yield origin, _decode(stream.read(), encoding)
         except (OSError, RstError) as error:
             yield origin, error
 
@@ -179,9 +208,21 @@ def _read_jsonl(lines: Iterable[bytes], encoding: str, file: Origin) -> Iterator
             yield origin, error
             continue
         text = data.pop("text")
-        names = (data.get(key) for key in ("name", "id"))
-        name = next((str(value) for value in names if _is_name(value)), origin.name)
-        yield origin._replace(name=name, fields=data), text
+        yield origin._replace(name=_name_of(data, origin.name), fields=data), text
+
+
+def _read_parquet(stream: IO[bytes], file: Origin) -> Iterator[Reading]:
+    rows = load_arrow().read_rows(stream, ("text", *NAME_KEYS))
+    for number, data in enumerate(rows, start=1):
+        origin = Origin(f"{file.name}_{number}", f"{file.place}, row {number}", file.path)
+        text = data.get("text")
+        found = text if isinstance(text, str) else RstError(Errors.R561)
+        yield origin._replace(name=_name_of(data, origin.name)), found
+
+
+def _name_of(data: Mapping[str, Any], default: str) -> str:
+    names = (data.get(key) for key in NAME_KEYS)
+    return next((str(value) for value in names if _is_name(value)), default)
 
 
 def _is_name(value: object) -> bool:

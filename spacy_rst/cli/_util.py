@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeVar
 
 import typer
@@ -137,6 +138,17 @@ def load_trained(model: str) -> Language:
         return load(model) if model in pipeline_names() else load_model(model)
     except (OSError, ValueError, ImportError) as error:
         raise RstError(Errors.R516.format(model=model, error=error)) from error
+
+
+def load_arrow() -> ModuleType:
+    """RETURNS (ModuleType): `_arrow`, what we do with pyarrow.
+    RAISES (RstError): If pyarrow is not installed.
+    """
+    try:
+        from . import _arrow
+    except ImportError as error:
+        raise RstError(Errors.R560.format(library="pyarrow")) from error
+    return _arrow
 
 
 class FileNames:

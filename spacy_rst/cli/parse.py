@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 from spacy.language import Language
@@ -27,6 +27,8 @@ from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_text
 from ._util import ParseCommand, Tally, clean_errors, complain, load_trained, progress
 
 STOPPED = 130
+RAY_PANEL = "Options for --engine ray"
+DEFAULT_PART_SIZE = 256
 
 
 class EduUnits(StrEnum):
@@ -35,6 +37,12 @@ class EduUnits(StrEnum):
     auto = "auto"
     sentences = "sentences"
     lines = "lines"
+
+
+class Engine(StrEnum):
+    """What runs the pipeline, if not this process and its own."""
+
+    ray = "ray"
 
 
 @rst_app.command("parse", cls=ParseCommand)
@@ -72,6 +80,38 @@ def parse_cli(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped or failed in part")
     ] = False,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(help="Parse in bulk, on one computer or many, into Parquet or JSONL"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes. Default: as many as cores or GPUs", rich_help_panel=RAY_PANEL
+        ),
+    ] = None,
+    worker_gpus: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="GPUs for each process, such as 1 or 0.5", rich_help_panel=RAY_PANEL
+        ),
+    ] = None,
+    part_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Documents in a file of results. Default: {DEFAULT_PART_SIZE}",
+            rich_help_panel=RAY_PANEL,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RAY_ADDRESS",
+            help="A cluster to run on. Default: this computer",
+            rich_help_panel=RAY_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Parse texts and write their discourse trees.
 
@@ -85,9 +125,33 @@ def parse_cli(
       python -m spacy rst parse texts/ --model training/model-best --format rs3 --output trees/
     """
     with clean_errors("parse"):
-        if not inputs and sys.stdin.isatty():
+        if not inputs and engine is None and sys.stdin.isatty():
             raise RstError(Errors.R510)
         check_encoding(encoding)
+        if engine is Engine.ray:
+            from ._ray import BulkSettings, parse_in_bulk
+
+            bulk = BulkSettings(
+                model,
+                edus,
+                encoding,
+                batch_size,
+                part_size or DEFAULT_PART_SIZE,
+                workers,
+                worker_gpus or 0,
+                address,
+            )
+            if n_process > 1:
+                advice = "Use --workers."
+                raise RstError(Errors.R563.format(option="--n-process", advice=advice))
+            raise typer.Exit(parse_in_bulk(inputs or [], output_path, file_format, bulk))
+        for option, value in (
+            ("--workers", workers),
+            ("--worker-gpus", worker_gpus),
+            ("--part-size", part_size),
+        ):
+            if value is not None:
+                raise RstError(Errors.R564.format(option=option))
         chosen = choose_format(file_format, output_path, default=TreeFormat.text)
         output = choose_output(output_path, chosen, resume=resume)
         output.check_apart(inputs or [])
@@ -98,7 +162,7 @@ def parse_cli(
         if not files:
             raise typer.Exit(tally.exit_code)
         nlp = load_pipeline(model, edus)
-        one_each = all(file.path is not None and not file.is_jsonl for file in files)
+        one_each = all(file.has_one_text for file in files)
         try:
             with output.open():
                 parse_texts(
@@ -169,6 +233,25 @@ def doc_from_lines(nlp: Language, text: str) -> Doc:
     return doc_from_edus(nlp, edus, paragraph_starts)
 
 
+def make_doc(nlp: Language, origin: Origin, text: str, edus: EduUnits) -> Doc:
+    """Make a Doc to be parsed.
+
+    nlp (Language): The pipeline whose tokenizer is used.
+    origin (Origin): Where the text comes from.
+    text (str): The text.
+    edus (EduUnits): Where the EDUs come from.
+    RETURNS (Doc): The Doc, with its name and with the layout of Markdown and HTML.
+    """
+    if edus is EduUnits.lines:
+        doc = doc_from_lines(nlp, text)
+    elif origin.has_markup:
+        doc = doc_from_layout(nlp, read_document(cast(Path, origin.path), text))
+    else:
+        doc = nlp.make_doc(text)
+    doc.user_data[NAME_KEY] = origin.name
+    return doc
+
+
 def report_failure(component: str, _: Any, docs: Sequence[Doc] | None, error: Exception) -> None:
     """Report Docs that a component could not process: an error handler for spaCy.
 
@@ -203,7 +286,6 @@ def parse_texts(
     batch_size (int): Documents to buffer.
     RAISES (RstError): If there is no document, or more than the output can hold.
     """
-    make_doc = partial(doc_from_lines, nlp) if edus is EduUnits.lines else nlp.make_doc
     n_begun = n_parsed = 0
 
     def make_docs() -> Iterator[tuple[Doc, Origin]]:
@@ -215,16 +297,12 @@ def parse_texts(
             try:
                 if isinstance(text, Exception):
                     raise text
-                if origin.has_markup and edus is not EduUnits.lines:
-                    doc = doc_from_layout(nlp, read_document(origin.place, text))
-                else:
-                    doc = make_doc(text)
+                doc = make_doc(nlp, origin, text, edus)
             except (OSError, ValueError) as error:
                 tally.fail(origin.place, error)
                 continue
             output.check_room(n_begun)
             n_begun += 1
-            doc.user_data[NAME_KEY] = origin.name
             yield doc, origin
 
     nlp.set_error_handler(report_failure)  # type: ignore[arg-type]

@@ -45,6 +45,7 @@ def XlmrEncoder(
     max_batch_pieces: int | None = None,
     mixed_precision: str = "none",
     gradient_checkpointing: bool = False,
+    int8: bool = False,
     tokenizer_config: dict[str, Any] | None = None,
     transformer_config: dict[str, Any] | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
@@ -67,6 +68,8 @@ def XlmrEncoder(
         It has no effect on a CPU.
     gradient_checkpointing (bool): Whether the trained layers are computed again for their
         gradients, which takes more time and much less memory.
+    int8 (bool): Whether a trained pipeline runs with 8-bit weights, which takes less time and
+        memory and changes the vectors a little. It has no effect on a GPU, and is not for training.
     tokenizer_config (dict[str, Any] | None): Settings for `AutoTokenizer.from_pretrained`.
     transformer_config (dict[str, Any] | None): Settings for `AutoConfig.from_pretrained`, such as
         `hidden_dropout_prob`.
@@ -100,7 +103,7 @@ def XlmrEncoder(
             read=partial(read_checkpoint, name, tokenizer_config or {}, transformer_config or {}),
         ),
         dims={"nO": None},
-        shims=[XlmrShim(adapt, max_batch_pieces, mixed_precision)],
+        shims=[XlmrShim(adapt, max_batch_pieces, mixed_precision, int8)],
     )
 
 
@@ -156,6 +159,7 @@ def _encoder_init(
     """Read the checkpoint, unless there are weights already."""
     shim = cast(XlmrShim, model.shims[0])
     if not shim.is_built:
+        shim.check_floats()
         shim.attach(*read())
     model.set_dim("nO", shim.width)
 

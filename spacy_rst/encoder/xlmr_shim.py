@@ -16,6 +16,7 @@ from ..errors import Errors, RstError
 from ..shims import NetShim
 from ..windows import batch_by_size, cut_windows
 from .alignment import Ints, lending_tokens, pair_tokens_and_pieces, token_piece_ranges
+from .int8_net import Int8Embedding, round_linear_layers
 from .piece_tokenizer import PieceTokenizer
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class XlmrShim(NetShim):
     adapt (Callable[[PreTrainedModel], None]): What to do with the transformer whenever it is new.
     max_batch_pieces (int | None): The most pieces at once. None for what suits the device.
     mixed_precision (str): A key of `AUTOCAST_TYPES`.
+    int8 (bool): Run with 8-bit weights on a CPU.
     """
 
     tokenizer: PieceTokenizer
@@ -163,11 +165,13 @@ class XlmrShim(NetShim):
         adapt: Callable[[PreTrainedModel], None],
         max_batch_pieces: int | None,
         mixed_precision: str,
+        int8: bool = False,
     ):
         super().__init__(None)
         self.adapt = adapt
         self.max_batch_pieces = max_batch_pieces
         self.mixed_precision = mixed_precision
+        self.int8 = int8
 
     @property
     def width(self) -> int:
@@ -182,6 +186,9 @@ class XlmrShim(NetShim):
         """
         self.adapt(transformer)
         self.set_net(cast(torch.nn.Module, transformer))
+        if self.int8 and self.device.type == "cpu":
+            round_linear_layers(self._model)
+            self._model.set_input_embeddings(Int8Embedding(self._model.get_input_embeddings()))
         self.tokenizer = tokenizer
         needs_scaling = self.mixed_precision == "fp16" and self.device.type == "cuda"
         self._grad_scaler = PyTorchGradScaler(enabled=needs_scaling)
@@ -204,9 +211,19 @@ class XlmrShim(NetShim):
 
         inputs (WindowInputs): The windows.
         RETURNS (tuple): The vectors, shape (rows, width), and a callback that takes their gradient.
+        RAISES (RstError): R309, if the weights are for inference only.
         """
+        self.check_floats()
         self.net.train()
         return self._run(inputs)
+
+    def check_floats(self) -> None:
+        """Refuse to do what needs weights in float.
+
+        RAISES (RstError): R309, if the config rounds them.
+        """
+        if self.int8:
+            raise RstError(Errors.R309)
 
     def finish_update(self, optimizer: Optimizer) -> None:
         """Update the trained layers.
@@ -220,9 +237,12 @@ class XlmrShim(NetShim):
         super().finish_update(optimizer)
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Weights, config and tokenizer, without any pickle."""
+        """RETURNS (bytes): Weights, config and tokenizer, without any pickle.
+        RAISES (RstError): R309, if the weights are for inference only.
+        """
         if not self.is_built:
             return srsly.msgpack_dumps({})
+        self.check_floats()
         from safetensors.torch import save
 
         state = {name: value.cpu().contiguous() for name, value in self._model.state_dict().items()}

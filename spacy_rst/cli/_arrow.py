@@ -1,0 +1,156 @@
+"""Parquet, and files that do not lie on a disk: all that needs pyarrow."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import IO, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from ..errors import Errors, RstError
+
+ROWS_AT_ONCE = 256
+TREE = pa.struct(
+    {
+        "version": pa.int32(),
+        "edus": pa.list_(pa.string()),
+        "edu_chars": pa.list_(pa.list_(pa.int32())),
+        "splits": pa.list_(
+            pa.struct(
+                {
+                    "start": pa.int32(),
+                    "split": pa.int32(),
+                    "end": pa.int32(),
+                    "label": pa.string(),
+                }
+            )
+        ),
+        "scores": pa.list_(pa.list_(pa.float64())),
+    }
+)
+RELATION = pa.struct(
+    {
+        "relation": pa.string(),
+        "nuclearity": pa.string(),
+        "nucleus": pa.string(),
+        "satellite": pa.string(),
+        "nucleus_start": pa.int32(),
+        "nucleus_end": pa.int32(),
+        "satellite_start": pa.int32(),
+        "satellite_end": pa.int32(),
+        "depth": pa.int32(),
+        "score": pa.float64(),
+    }
+)
+ROW = pa.schema(
+    {
+        "name": pa.string(),
+        "source": pa.string(),
+        "number": pa.int64(),
+        "fields": pa.string(),
+        "tree": TREE,
+        "relations": pa.list_(RELATION),
+        "error": pa.string(),
+    }
+)
+SPLIT_KEYS = [TREE.field("splits").type.value_type.field(i).name for i in range(4)]
+
+
+def read_rows(stream: IO[bytes], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Read a Parquet file row by row.
+
+    stream (IO[bytes]): The file.
+    columns (Sequence[str]): The columns to read; those that the file does not have are left out.
+    YIELDS (dict[str, Any]): A row. A value that is not valid is None.
+    RAISES (RstError): R562, if it cannot be read.
+    """
+    try:
+        file = pq.ParquetFile(stream)
+        known = [name for name in columns if name in file.schema_arrow.names]
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
+            for number in range(len(batch)):
+                yield {name: _value(batch.column(name)[number]) for name in known}
+    except pa.ArrowException as error:
+        raise RstError(Errors.R562.format(error=error)) from error
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:  # Arrow does not look at what it holds
+        return None
+
+
+def to_parquet(rows: Iterable[dict[str, Any]]) -> bytes:
+    """Write rows as a Parquet file.
+
+    rows (Iterable[dict[str, Any]]): The rows, as `_bulk.make_row` gives them.
+    RETURNS (bytes): The content of the file.
+    """
+    content = io.BytesIO()
+    table = pa.Table.from_pylist([_as_arrow(row) for row in rows], schema=ROW)
+    pq.write_table(table, content, compression="zstd")
+    return content.getvalue()
+
+
+def _as_arrow(row: dict[str, Any]) -> dict[str, Any]:
+    """Give all values of a list the same type, as columns need it."""
+    tree, fields = row["tree"], row["fields"]
+    if tree is not None:
+        splits = [dict(zip(SPLIT_KEYS, split, strict=True)) for split in tree["splits"]]
+        tree = {**tree, "splits": splits}
+    if fields is not None:
+        fields = json.dumps(fields, ensure_ascii=False)
+    return {**row, "tree": tree, "fields": fields}
+
+
+def _locate(uri: str) -> tuple[fs.FileSystem, str]:
+    try:
+        return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(uri))
+    except (pa.ArrowException, OSError) as error:
+        raise RstError(Errors.R570.format(uri=uri, error=error)) from error
+
+
+def open_input(uri: str) -> IO[bytes]:
+    """Open a file for reading.
+
+    uri (str): Where it lies.
+    RETURNS (IO[bytes]): The file.
+    """
+    file_system, path = _locate(uri)
+    return cast(IO[bytes], io.BufferedReader(file_system.open_input_file(path)))
+
+
+def list_files(uri: str) -> list[tuple[str, str]]:
+    """List a file, or all files in and below a folder.
+
+    uri (str): Where it lies.
+    RETURNS (list[tuple[str, str]]): For each file, sorted, its URI and its path from the folder on;
+        that of a file alone is its name. Nothing where there is nothing.
+    """
+    file_system, base = _locate(uri)
+    if file_system.get_file_info(base).type is fs.FileType.File:
+        return [(uri, PurePosixPath(base).name)]
+    selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
+    infos = file_system.get_file_info(selector)
+    below = sorted(
+        PurePosixPath(info.path).relative_to(base).as_posix() for info in infos if info.is_file
+    )
+    address, mark, query = uri.partition("?")
+    return [(f"{address.rstrip('/')}/{path}{mark}{query}", path) for path in below]
+
+
+def write_object(uri: str, content: bytes) -> None:
+    """Write a file to an object store, which shows it when it is whole.
+
+    uri (str): Where it shall be.
+    content (bytes): Its content.
+    """
+    file_system, path = _locate(uri)
+    with file_system.open_output_stream(path) as stream:
+        stream.write(content)

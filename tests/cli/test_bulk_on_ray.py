@@ -1,0 +1,277 @@
+"""`spacy rst parse --engine ray`, with a real Ray on this computer and processes that die."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from thinc.api import Config
+
+from spacy_rst.pipelines import load, pipeline_path
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.system
+
+N_DOCUMENTS = 300
+PART_SIZE = 10
+SENTENCES = [
+    "It rained all day, so we stayed at home.",
+    "Although the ferry was late, nobody minded, because the sun shone.",
+    "She left when the music stopped.",
+    "If you press the button, the door opens; otherwise it stays shut.",
+]
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+LISTENING = "0A"
+# A component that takes its process with it, and the entry point by which all processes find it.
+DEADLY = """
+import os
+from spacy.language import Language
+
+@Language.component("deadly")
+def deadly(doc):
+    if "DIE" in doc.text:
+        os._exit(1)
+    return doc
+"""
+
+
+def start(*arguments: object, cwd: Path, python_path: Path | None = None) -> subprocess.Popen:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if python_path is not None:
+        environment["PYTHONPATH"] = str(python_path)
+    command = [sys.executable, "-m", "spacy", "rst", "parse", "--engine", "ray"]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen, code: int = 0) -> str:
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == code, output
+    return output
+
+
+def stat_of(process: int) -> tuple[str, int]:
+    """The name and the parent of a process."""
+    name, _, rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")
+    return name.partition("(")[2], int(rest.split()[1])
+
+
+def descendants(process: int) -> dict[int, str]:
+    """The processes that a process has started, directly or not, by their command lines."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parents[int(entry.name)] = stat_of(int(entry.name))[1]
+            except OSError:
+                continue
+    found, queue = {}, [process]
+    while queue:
+        current = queue.pop()
+        queue += (children := [child for child, parent in parents.items() if parent == current])
+        for child in children:
+            found[child] = _command_line(child)
+    return found
+
+
+def _command_line(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def listening_addresses(processes: Iterator[int]) -> set[str]:
+    inodes = set()
+    for process in processes:
+        try:
+            links = [os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir()]
+        except OSError:
+            continue
+        inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
+    lines = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {
+        fields[1].split(":")[0]
+        for fields in lines
+        if fields[3] == LISTENING and fields[9] in inodes
+    }
+
+
+def wait_until(condition: Callable[[], object], process: subprocess.Popen) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    raise AssertionError("waited too long")
+
+
+def parts_in(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")}
+
+
+def is_gone(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    """Documents of different lengths, none like another, and one without text."""
+    documents = {}
+    for number in range(N_DOCUMENTS):
+        chosen = [SENTENCES[(number + n) % len(SENTENCES)] for n in range(1 + number % 7)]
+        documents[f"doc{number}"] = f"Number {number} is this. " + " ".join(chosen)
+    documents["doc7"] = ""
+    return documents
+
+
+@pytest.fixture(scope="module")
+def trees(texts):
+    docs = load().pipe(texts.values())
+    return dict(zip(texts, (doc._.rst_json for doc in docs), strict=True))
+
+
+@pytest.fixture
+def inputs(texts, tmp_path) -> Path:
+    """A third as JSONL, a third as Parquet, a third as files of their own."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    named = list(texts.items())
+    lines = [json.dumps({"name": name, "text": text, "kept": 1}) for name, text in named[::3]]
+    (folder / "lines.jsonl").write_text("\n".join(lines), encoding="utf8")
+    names, rows = zip(*named[1::3], strict=True)
+    pq.write_table(pa.table({"id": names, "text": rows}), folder / "rows.parquet")
+    for name, text in named[2::3]:
+        (folder / f"{name}.txt").write_text(text, encoding="utf8")
+    return folder
+
+
+def rows_in(folder: Path) -> list[dict]:
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(folder).to_pylist()
+    for row in rows:
+        if row["tree"] is not None:
+            row["tree"]["splits"] = [list(split.values()) for split in row["tree"]["splits"]]
+    return rows
+
+
+def check_rows(rows: list[dict], trees: dict) -> None:
+    """None is missing, none is there twice, and all are as without Ray."""
+    assert Counter(row["name"] for row in rows) == Counter(list(trees))
+    assert {row["error"] for row in rows} == {None}
+    for row in rows:
+        tree, expected = row["tree"], trees[row["name"]]
+        assert (tree is None) == (expected is None)
+        if tree is not None:
+            for key in ("version", "edus", "edu_chars", "splits"):
+                assert tree[key] == expected[key], row["name"]
+            for scores, expected_scores in zip(tree["scores"], expected["scores"], strict=True):
+                assert scores == pytest.approx(expected_scores, abs=1e-5)
+            assert len(row["relations"]) == len(tree["splits"])
+
+
+def test_a_worker_that_is_killed_loses_nothing(inputs, trees, tmp_path):
+    out = tmp_path / "out"
+    process = start(inputs, "--output", out, "--workers", 2, "--part-size", PART_SIZE, cwd=tmp_path)
+    wait_until(lambda: parts_in(out), process)
+    started = descendants(process.pid)
+    workers = [pid for pid, line in started.items() if line.startswith("ray::MapWorker")]
+    assert len(workers) == 2
+    assert listening_addresses([process.pid, *started]) <= LOOPBACK
+    os.kill(workers[0], signal.SIGKILL)
+    n_parts = len(parts_in(out))
+    assert n_parts < N_DOCUMENTS / PART_SIZE / 2
+    output = finish(process)
+    assert f"Trees: {N_DOCUMENTS - 1}, 1 without text" in output
+    assert f"{N_DOCUMENTS}doc" in output
+    check_rows(rows_in(out), trees)
+    fields = {row["name"]: row["fields"] for row in rows_in(out)}
+    assert json.loads(fields["doc0"]) == {"name": "doc0", "kept": 1}
+    assert fields["doc1"] is None
+    time.sleep(5)
+    assert [line for pid, line in started.items() if not is_gone(pid)] == []
+    assert [path.name for path in out.glob(".*")] == []
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_another_run_goes_on(inputs, trees, tmp_path, end):
+    out = tmp_path / "out"
+    arguments = (inputs, "--output", out, "--workers", 2, "--part-size", PART_SIZE)
+    process = start(*arguments, cwd=tmp_path)
+    wait_until(lambda: len(parts_in(out)) >= 3, process)
+    started = descendants(process.pid)
+    process.send_signal(end)
+    output = finish(process, -signal.SIGKILL if end is signal.SIGKILL else 130)
+    assert ("run it again to go on" in output) == (end is signal.SIGINT)
+    for _ in range(300):  # Ray's processes notice the end of ours
+        if all(map(is_gone, started)):
+            break
+        time.sleep(0.1)
+    before = parts_in(out)
+    assert 0 < len(before) < N_DOCUMENTS / PART_SIZE
+    output = finish(start(*arguments, cwd=tmp_path))
+    assert "skipped" in output
+    after = parts_in(out)
+    assert {name: after[name] for name in before} == before
+    check_rows(rows_in(out), trees)
+    again = finish(start(*arguments, cwd=tmp_path))
+    assert f"Trees: 0, {N_DOCUMENTS} skipped" in again
+    assert parts_in(out) == after
+
+
+def test_documents_that_fail_or_kill_are_rows(tmp_path):
+    package = tmp_path / "package"
+    (package / "deadly-1.dist-info").mkdir(parents=True)
+    (package / "deadly.py").write_text(DEADLY)
+    (package / "deadly-1.dist-info" / "METADATA").write_text("Name: deadly\nVersion: 1\n")
+    entry_point = "[spacy_factories]\ndeadly = deadly:deadly\n"
+    (package / "deadly-1.dist-info" / "entry_points.txt").write_text(entry_point)
+    shutil.copytree(pipeline_path("xx_rst_sm"), tmp_path / "model")
+    config = Config().from_disk(tmp_path / "model" / "config.cfg")
+    config["nlp"]["pipeline"].insert(0, "deadly")
+    config["components"]["deadly"] = {"factory": "deadly"}
+    config.to_disk(tmp_path / "model" / "config.cfg")
+    lines = [json.dumps({"text": f"This is number {n}."}) for n in range(20)]
+    lines[6], lines[11] = '{"text": "DIE, all of you."}', "nonsense"
+    (tmp_path / "lines.jsonl").write_text("\n".join(lines))
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    arguments = ("lines.jsonl", "latin.txt", "--model", "model", "--format", "jsonl")
+    settings = ("--output", "out", "--workers", 1, "--part-size", 10)
+    process = start(*arguments, *settings, cwd=tmp_path, python_path=package)
+    output = finish(process, code=2)
+    assert "Trees: 18, 3 failed" in output
+    assert "lines.jsonl, line 7: [R568]" in output
+    rows = [
+        json.loads(line)
+        for path in (tmp_path / "out").glob("part-*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert len(rows) == 21
+    errors = {row["name"]: row["error"][:6] for row in rows if row["error"]}
+    assert errors == {"lines_7": "[R568]", "lines_12": "[R514]", "latin": "[R513]"}
