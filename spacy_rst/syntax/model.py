@@ -157,7 +157,7 @@ def _predict(
 ) -> tuple[list[Floats2d], list[ParsedSyntax]]:
     net: SyntaxNet = _shim(model).net
     net.eval()
-    inputs = model.get_ref("tok2vec").predict(docs) if any(map(len, docs)) else []
+    inputs = model.layers[0].predict(docs) if any(map(len, docs)) else []
     tokens = join_vectors(inputs, model.get_dim("nI"), model)
     lengths = [cut_doc(doc, chunk) for doc in docs]
     spaces = [doc.to_array(IS_SPACE) == 1 for doc in docs] if parse else []
@@ -172,7 +172,7 @@ def _learn(model: Model, docs: Sequence[Doc], *, chunk: int, dropout: float | No
     net: SyntaxNet = shim.net
     net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
-    inputs, backprop_tok2vec = model.get_ref("tok2vec")(docs, is_train=True)
+    inputs, backprop_tok2vec = model.layers[0](docs, is_train=True)
     tokens = join_vectors(inputs, model.get_dim("nI"), model).requires_grad_()
     lengths = [cut_doc(doc, chunk) for doc in docs]
     scores = net(tokens, [length for parts in lengths for length in parts])

@@ -43,15 +43,19 @@ def test_a_missing_encoder(bundled, name):
 
 
 def test_vectors_that_were_taken_off(bundled):
-    nlp = sourced(bundled, "tok2vec", "edu_segmenter")
-    nlp.add_pipe("doc_cleaner", after="tok2vec")
+    nlp = sourced(bundled, "tok2vec", "syntax", "edu_segmenter")
+    nlp.add_pipe("doc_cleaner", after="syntax")
     assert code_of(lambda: nlp(TEXT)) == "R310"
 
 
 def test_an_encoder_that_is_disabled_or_comes_too_late(bundled):
-    nlp = sourced(bundled, "tok2vec", "edu_segmenter", "rst_parser")
+    nlp = sourced(bundled, "tok2vec", "syntax", "edu_segmenter", "rst_parser")
+    with nlp.select_pipes(disable=["tok2vec", "syntax"]):
+        assert code_of(lambda: nlp(TEXT)) == "R310"
     with nlp.select_pipes(disable="tok2vec"):
         assert code_of(lambda: nlp(TEXT)) == "R310"
+    with nlp.select_pipes(disable="syntax"):
+        assert code_of(lambda: nlp(TEXT)) == "R311"
     late = sourced(bundled, "edu_segmenter", "tok2vec")
     assert code_of(lambda: late(TEXT)) == "R310"
 
@@ -61,7 +65,7 @@ def test_an_encoder_of_another_pipeline(bundled):
     nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
     nlp.initialize()
     nlp.add_pipe("edu_segmenter", source=bundled)
-    with pytest.raises(RstError, match=r"R311.*'edu_segmenter'.*256.*32"):
+    with pytest.raises(RstError, match=r"R311.*'edu_segmenter'.*320.*32"):
         nlp(TEXT)
 
 
@@ -72,8 +76,9 @@ def test_vectors_from_elsewhere_and_replaced_listeners_will_do(bundled):
     doc.tensor = expected.tensor
     assert nlp(doc)._.rst_json == expected._.rst_json
     own = spacy_rst.load()
+    own.replace_listeners("tok2vec", "syntax", ["model.tok2vec"])
     for name in ("edu_segmenter", "rst_parser"):
-        own.replace_listeners("tok2vec", name, ["model.tok2vec"])
+        own.replace_listeners("syntax", name, ["model.tok2vec"])
     own = sourced(own, "edu_segmenter", "rst_parser")
     assert own(TEXT)._.rst_json == expected._.rst_json
 

@@ -75,7 +75,7 @@ def check_tree(doc: Doc) -> None:
 
 
 def test_components(nlp):
-    assert nlp.pipe_names[:3] == ["tok2vec", "edu_segmenter", "rst_parser"]
+    assert nlp.pipe_names[:4] == ["tok2vec", "syntax", "edu_segmenter", "rst_parser"]
     assert len(nlp.get_pipe("rst_parser").labels) > 18
 
 
@@ -91,7 +91,8 @@ def test_options_are_those_of_spacy():
     nlp = spacy_rst.load(
         disable=["rst_parser"], config={"components.edu_segmenter.threshold": 0.999}
     )
-    assert nlp.pipe_names[:2] == ["tok2vec", "edu_segmenter"] and "rst_parser" in nlp.disabled
+    assert nlp.pipe_names[:3] == ["tok2vec", "syntax", "edu_segmenter"]
+    assert "rst_parser" in nlp.disabled
     assert nlp.get_pipe("edu_segmenter").threshold == 0.999
     own_vocab = spacy.blank("xx").vocab
     assert spacy_rst.load(vocab=own_vocab, exclude=["rst_parser"]).vocab is own_vocab
