@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-slow test-system fuzz lint bench clean
+.PHONY: help setup demo pictures test test-slow test-system fuzz lint bench bench-compare clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -57,5 +57,9 @@ bench: $(READY)  ## Run the benchmarks of speed and memory
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
 	done
 
+BASE ?= HEAD
+bench-compare: $(READY)  ## Compare the speed of the bundled pipeline with that of the commit BASE
+	$(BIN)/python benchmarks/compare.py $(BASE)
+
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo benchmarks/results

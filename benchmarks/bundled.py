@@ -7,6 +7,8 @@ Python, spaCy and torch in all of them. Times are CPU time on one thread, of whi
 machine takes little away. Run it from the root of the repository:
 
     python benchmarks/bundled.py --words 100 1000 10000 100000
+
+What it prints also goes to benchmarks/results/bundled.json.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 WORDS_PER_SECOND = 2_000
 MEGABYTES = 600
 LOAD_SECONDS = 5
@@ -114,9 +117,14 @@ def run_measurement(text: str, repeats: int, path: Path) -> dict[str, float]:
     return json.loads(run(command).splitlines()[-1])
 
 
-def run(command: list[str]) -> str:
-    """RETURNS (str): What a command printed that ran with one thread."""
-    paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+def run(command: list[str], root: Path = ROOT) -> str:
+    """Run a command with one thread.
+
+    command (list[str]): The command.
+    root (Path): Where the package lies.
+    RETURNS (str): What the command printed.
+    """
+    paths = filter(None, [str(root), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
     finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     if finished.returncode:
@@ -124,13 +132,19 @@ def run(command: list[str]) -> str:
     return finished.stdout
 
 
-def print_starts(runs: int) -> None:
-    """Time imports and loading in fresh processes, and print the medians."""
+def print_starts(runs: int) -> dict[str, list[float]]:
+    """Time imports and loading in fresh processes, and print the medians.
+
+    runs (int): The processes for each of them.
+    RETURNS (dict[str, list[float]]): The CPU seconds.
+    """
     print(f"{'CPU seconds':28}  median     min     max")
+    measured: dict[str, list[float]] = {}
     for label, code in STARTS.items():
         command = [sys.executable, "-c", TIMED.format(code=code)]
-        seconds = [float(run(command)) for _ in range(runs)]
+        seconds = measured[label] = [float(run(command)) for _ in range(runs)]
         print(f"{label:28}{median(seconds):8.2f}{min(seconds):8.2f}{max(seconds):8.2f}", flush=True)
+    return measured
 
 
 def main() -> None:
@@ -142,6 +156,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="a file to take the words from, in UTF-8")
     parser.add_argument("--repeats", type=int, default=3, help="runs of texts below 20,000 words")
     parser.add_argument("--starts", type=int, default=3, help="processes per import; 0 for none")
+    parser.add_argument("--output", type=Path, default=RESULTS / "bundled.json")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -151,8 +166,10 @@ def main() -> None:
 
     import tempfile
 
-    if options.starts:
-        print_starts(options.starts)
+    from spacy_rst.util import write_atomically
+
+    starts = print_starts(options.starts) if options.starts else {}
+    rows: list[dict[str, float]] = []
     before: tuple[int, float] | None = None
     columns: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -160,6 +177,7 @@ def main() -> None:
             text = sample_text(n_words, options.text)
             repeats = options.repeats if n_words < 20_000 else 1
             row = run_measurement(text, repeats, Path(folder) / "text.txt")
+            rows.append({"words": n_words, **row})
             sizes = ("load", "loaded", "resident", "peak", "tokens", "edus")
             if not columns:
                 columns = [name for name in row if name not in sizes]
@@ -178,6 +196,7 @@ def main() -> None:
             cells += [f"{row[name]:.0f}" for name in ("loaded", "resident", "peak")]
             print("".join(f"{cell:>14}" for cell in cells), flush=True)
             before = n_words, total
+    write_atomically(options.output, json.dumps({"starts": starts, "texts": rows}, indent=1))
     print(
         f"Aims: {WORDS_PER_SECOND} words/s, n^1.0, less than {MEGABYTES} MB, "
         f"loaded in less than {LOAD_SECONDS} s"

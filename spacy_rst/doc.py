@@ -16,6 +16,8 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter, index
 from typing import Any, NamedTuple
 
+import numpy as np
+from spacy.attrs import IS_SPACE
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup, Token
 
@@ -61,7 +63,23 @@ def get_edus(doc: Doc) -> list[Span]:
     RAISES (RstError): If there are none though the Doc has text, or they do not fit the text.
     """
     edus = _read_edus(doc)
-    if not edus and any(not token.is_space for token in doc):
+    if not _cover_text(doc, edus):
+        _refuse_edus(doc, edus)
+    return edus
+
+
+def _cover_text(doc: Doc, edus: Sequence[Span]) -> bool:
+    """Whether EDUs lie side by side, and all words in one of them."""
+    places = np.array([(edu.start, edu.end) for edu in edus], dtype=np.int64).reshape(-1, 2)
+    n_words_before = np.append(0, np.cumsum(doc.to_array(IS_SPACE) == 0))
+    borders = places.ravel()
+    is_in_order = (places[:, 0] < places[:, 1]).all() and (borders[1:] >= borders[:-1]).all()
+    return bool(is_in_order and np.diff(n_words_before[places]).sum() == n_words_before[-1])
+
+
+def _refuse_edus(doc: Doc, edus: Sequence[Span]) -> None:
+    """Find out what is wrong with EDUs."""
+    if not edus:
         raise RstError(Errors.R020)
     covered, previous = 0, ""
     for number, edu in enumerate(edus, start=1):
@@ -72,7 +90,6 @@ def get_edus(doc: Doc) -> list[Span]:
         _check_gap(doc[covered : edu.start], previous, edu.text)
         covered, previous = edu.end, edu.text
     _check_gap(doc[covered:], previous, "")
-    return edus
 
 
 def _check_gap(gap: Span, previous: str, following: str) -> None:
@@ -83,7 +100,8 @@ def _check_gap(gap: Span, previous: str, following: str) -> None:
 
 def _read_edus(doc: Doc) -> list[Span]:
     group = doc.spans.get(EDUS_KEY, ())
-    if isinstance(group, SpanGroup) and not _is_in_place(group):
+    is_plain = isinstance(group, SpanGroup) and not isinstance(group, SteadySpans)
+    if is_plain and not _is_in_place(group):
         find_tokens_again(group)
     return list(group)
 

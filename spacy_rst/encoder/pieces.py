@@ -42,6 +42,7 @@ WEIGHT_FILE = "weights.npz"
 PIECE_FILE = "sp.model"
 # Tokens that run through the net at once when predicting. More would not be faster.
 GROUP_TOKENS = 1_000
+BYTES_AT_ONCE = 1 << 16
 NO_PIECES = np.zeros(0, dtype=np.int64)
 
 
@@ -159,12 +160,28 @@ class PieceShim(LazyNetShim):
         if not message:
             return self
         self.build(**message["config"])
-        self.pieces = WordPieces(zlib.decompress(message["pieces"]))
-        state = torch.load(BytesIO(message["state"]), map_location=self.device, weights_only=True)
-        table = np.frombuffer(bytearray(zlib.decompress(message["table"])), dtype=np.uint8)
-        state["table.rows"] = torch.from_numpy(table).view_as(self.net.table.rows)
-        self.net.load_state_dict(state)
+        table: Tensor = self.net.table.rows
+        rows = table.cpu()  # the table itself, unless it is on a GPU
+        _decompress(message.pop("table"), rows.numpy().reshape(-1))
+        table.copy_(rows)
+        self.pieces = WordPieces(zlib.decompress(message.pop("pieces")))
+        saved = BytesIO(message.pop("state"))
+        state = torch.load(saved, map_location=self.device, weights_only=True)
+        self.net.load_state_dict({**state, "table.rows": table})
         return self
+
+
+def _decompress(compressed: bytes, target: np.ndarray) -> None:
+    """Fill an array of bytes, without a copy of its size on the way."""
+    decompressor, place = zlib.decompressobj(), 0
+    for start in range(0, len(compressed), BYTES_AT_ONCE):
+        part = decompressor.decompress(compressed[start : start + BYTES_AT_ONCE])
+        end = place + len(part)
+        # Raises a ValueError where this is more than there is room for.
+        target[place:end] = np.frombuffer(part, dtype=np.uint8)
+        place = end
+    if place != len(target):
+        raise ValueError(f"The table of pieces has {place} bytes in place of {len(target)}.")
 
 
 def _make_net(**settings: Any) -> PieceNet:

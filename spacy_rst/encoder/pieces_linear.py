@@ -15,7 +15,7 @@ from torch import Tensor
 # The layer of oneDNN that torch's compiler uses, where this build of torch has it.
 _onednn_linear: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 IS_ONEDNN_USED = _onednn_linear is not None and torch.backends.mkldnn.is_available()
-SMALLEST_STEP = 16
+SMALLEST_STEP = 8
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor, relu: bool = False) -> Tensor:

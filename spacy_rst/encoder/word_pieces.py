@@ -75,16 +75,22 @@ class WordPieces:
         RETURNS (tuple[Ints, Ints]): The ids of the pieces, and their start and end characters.
         """
         ids: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
+        ends_in_words: list[int] = []
+        words: list[int] = []
+        counts: list[int] = []
         for match in WORD.finditer(text):
             word_pieces, word_ends = self._cut_word(match.group())
-            place = match.start()
             ids += word_pieces
-            starts.append(place)
-            starts += [place + end for end in word_ends[:-1]]
-            ends += [place + end for end in word_ends]
-        return np.array(ids, dtype=np.int64), np.array([starts, ends], dtype=np.int64).T
+            ends_in_words += word_ends
+            words.append(match.start())
+            counts.append(len(word_ends))
+        offsets = np.zeros((len(ids), 2), dtype=np.int64)
+        offsets[:, 1] = np.repeat(np.array(words, dtype=np.int64), counts) + ends_in_words
+        # A piece begins where the one before it ends, or where its word does.
+        offsets[1:, 0] = offsets[:-1, 1]
+        offsets[np.cumsum(counts[:-1], dtype=np.int64), 0] = words[1:]
+        offsets[:1, 0] = words[:1]
+        return np.array(ids, dtype=np.int64), offsets
 
     def _cut_word(self, word: str) -> tuple[list[int], list[int]]:
         """The pieces of a word, at least one, and the character after each of them."""

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import spacy
+import srsly
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -479,6 +481,16 @@ def test_the_table_is_saved_as_bytes_and_small(tiny_pieces):
     before = model.to_bytes()
     assert model.shims[0].compressed_table in before
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("change", [lambda rows: rows[:-1], lambda rows: rows + b"x"])
+def test_a_table_of_another_size_is_refused(tiny_pieces, change):
+    shim = make_model(tiny_pieces).shims[0]
+    saved = srsly.msgpack_loads(shim.to_bytes())
+    assert zlib.decompress(saved["table"]) == shim.net.table.rows.numpy().tobytes()
+    saved["table"] = zlib.compress(change(zlib.decompress(saved["table"])))
+    with pytest.raises(ValueError):
+        shim.from_bytes(srsly.msgpack_dumps(saved))
 
 
 def test_an_empty_encoder_is_saved_as_such(tiny_pieces):

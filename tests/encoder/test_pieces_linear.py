@@ -47,4 +47,4 @@ def test_rounded_numbers_are_large_enough_and_no_larger_than_need_be(n):
 
 def test_there_are_few_rounded_numbers():
     assert round_up(0) == 0
-    assert len({round_up(n) for n in range(1, 1025)}) == 20
+    assert len({round_up(n) for n in range(1, 1025)}) == 24
