@@ -339,8 +339,11 @@ def _absolute(encoded: EncodedEdus, gold: Sequence[GoldTree]) -> tuple[Tensor, T
     if [len(tree.splits) for tree in gold] != [max(n - 1, 0) for n in encoded.edu_counts]:
         raise ValueError(f"The gold trees do not fit documents of {encoded.edu_counts} EDUs")
     device = encoded.edus.device
-    rows = [tree.splits + start for tree, (start, _) in zip(gold, encoded.bounds, strict=True)]
-    return torch.cat(rows).to(device), torch.cat([tree.labels for tree in gold]).to(device)
+    spans, labels = [torch.zeros(0, 3, dtype=torch.long)], [torch.zeros(0, dtype=torch.long)]
+    for tree, (start, _) in zip(gold, encoded.bounds, strict=True):
+        spans.append(tree.splits + start)
+        labels.append(tree.labels)
+    return torch.cat(spans).to(device), torch.cat(labels).to(device)
 
 
 def _pool_tokens(batch: EduBatch, attend: Tensor | None = None) -> Tensor:
