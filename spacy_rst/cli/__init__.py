@@ -42,6 +42,7 @@ from . import (  # noqa: E402, F401  (registering the commands)
     agree,
     analyze,
     bundle,
+    calibrate,
     convert,
     evaluate,
     experiments,

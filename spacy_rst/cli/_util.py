@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import typer
+from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.util import load_model
 from tqdm import tqdm
@@ -37,6 +38,38 @@ class ParseCommand(TyperCommand):
             if isinstance(error, typer.BadParameter.__bases__):
                 error.exit_code = 1  # type: ignore[attr-defined]
             raise
+
+
+class OverridesCommand(TyperCommand):
+    """A command that takes settings of a pipeline's config as options, and keeps them in
+    `ctx.meta["overrides"]`. They may stand anywhere: click would take them for further files, if
+    the command has any number of these."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. See click's `Command.parse_args`."""
+        overrides, others = split_overrides(args)
+        ctx.meta["overrides"] = parse_config_overrides(overrides)
+        return super().parse_args(ctx, others)
+
+
+def split_overrides(args: list[str]) -> tuple[list[str], list[str]]:
+    """Tell settings of a config from other arguments: only their names have dots.
+
+    args (list[str]): The arguments of a command.
+    RETURNS (tuple[list[str], list[str]]): Settings with their values, and the others.
+    """
+    overrides: list[str] = []
+    others: list[str] = []
+    remaining = iter(args)
+    for arg in remaining:
+        name, equals, _ = arg.partition("=")
+        if not name.startswith("--") or "." not in name:
+            others.append(arg)
+            continue
+        overrides.append(arg)
+        if not equals:
+            overrides += [value for value in (next(remaining, None),) if value is not None]
+    return overrides, others
 
 
 @contextmanager
@@ -127,15 +160,19 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
 
 
-def load_trained(model: str) -> Language:
+def load_trained(model: str, overrides: dict[str, Any] | None = None) -> Language:
     """Load a trained pipeline.
 
     model (str): The name of a bundled pipeline or of a package, or a folder.
+    overrides (dict[str, Any] | None): Settings of its config to change, with dots in their names.
     RETURNS (Language): The pipeline.
     RAISES (RstError): If it cannot be loaded.
     """
     try:
-        return load(model) if model in pipeline_names() else load_model(model)
+        config = overrides or {}
+        if model in pipeline_names():
+            return load(model, config=config)
+        return load_model(model, config=config)
     except (OSError, ValueError, ImportError) as error:
         raise RstError(Errors.R516.format(model=model, error=error)) from error
 

@@ -18,13 +18,14 @@ from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
 from ._options import BatchSize, Code, GpuId
-from ._util import clean_errors, load_trained
+from ._util import OverridesCommand, clean_errors, load_trained
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
 
 
-@rst_app.command("evaluate")
+@rst_app.command("evaluate", cls=OverridesCommand)
 def evaluate_cli(
+    ctx: typer.Context,
     model: Annotated[str, typer.Argument(help="A pipeline: xx_rst_sm, a package or a folder")],
     corpora: Annotated[
         list[Path],
@@ -59,16 +60,20 @@ def evaluate_cli(
     EDUs its segmentation too.
 
     Micro scores pool the spans of all documents, macro scores are means over the documents.
+    Settings of the pipeline's config can be given as options.
 
     \b
     Examples:
       python -m spacy rst evaluate training/model-best corpus/test.spacy --output metrics.json
       python -m spacy rst evaluate training/model-best corpus/dev --edus both --baselines
+      python -m spacy rst evaluate training/model-best corpus/dev
+        --components.rst_parser.model.exact_search true
     """
     with clean_errors():
         import_code(code)
         setup_gpu(gpu_id)
-        nlp = load_trained(model)
+        overrides = ctx.meta["overrides"]
+        nlp = load_trained(model, overrides)
         metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
             pipes = ", ".join(nlp.pipe_names) or "there are none"
@@ -88,6 +93,7 @@ def evaluate_cli(
             "corpora": [str(path) for path in corpora],
             "edus": edus,
             "layout": "hidden" if hide_layout else "as in the corpora",
+            "overrides": overrides,
             **(runs if edus == "both" else runs[edus]),
         }
         print(name, version)

@@ -23,6 +23,7 @@ from ..scoring.parseval import METRICS
 from ..util import atomic_path
 from . import needed
 from .analysis import BinScores, Confusion, Curve
+from .calibration import VIEWS, Reliability
 from .tables import METHOD_NAMES
 
 with needed("matplotlib"):
@@ -181,6 +182,46 @@ def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_nam
         title=score_name,
         decimals=1,
     )
+
+
+def draw_reliability(before: Mapping[str, Reliability], after: Mapping[str, Reliability]) -> Figure:
+    """Draw how often choices are right by the probability that a parser gave them, before and
+    after a calibration. Honest probabilities lie on the diagonal; below it the parser is too sure.
+
+    before (Mapping[str, Reliability]): What is judged, by the names of `VIEWS`.
+    after (Mapping[str, Reliability]): The same afterwards.
+    RETURNS (Figure): The chart: a curve for each, and below it how many choices there are.
+    """
+    if not any(reliability.n for reliability in before.values()):
+        raise RstError(Errors.R721.format(reason="no choice was judged"))
+    with _style():
+        figure = Figure(figsize=(3.6 * len(before) + 0.8, 5.0))
+        panels = figure.subplots(
+            2, len(before), height_ratios=(3, 1), sharex=True, sharey="row", squeeze=False
+        )
+        for (name, old), axes, counts in zip(before.items(), *panels, strict=True):
+            axes.plot((0, 100), (0, 100), color=GREYS["predicted"], linewidth=1)
+            for number, (when, part) in enumerate((("before", old), ("after", after[name]))):
+                filled = [entry for entry in part.bins if entry.n]
+                xs, ys = (
+                    [100 * getattr(entry, column) for entry in filled]
+                    for column in ("probability", "right")
+                )
+                error = 100 * (part.error or 0)
+                _plot(axes, number, f"{when} (error {error:.1f} %)", xs, ys)
+                width = 100 / len(part.bins)
+                starts = [width * place for place in range(len(part.bins))]
+                heights = [entry.n for entry in part.bins]
+                look = {"color": _cycle(COLORS, number), "linestyle": _cycle(LINE_STYLES, number)}
+                counts.stairs(heights, [*starts, 100], **look)
+            axes.set(xlim=(0, 100), ylim=(0, 103))
+            axes.set_title(VIEWS[name])
+            axes.legend(loc="upper left")
+            counts.set(yscale="log", xlabel="Probability, %")
+            counts.set_ylim(bottom=0.7)
+        panels[0, 0].set_ylabel("Right, %")
+        panels[1, 0].set_ylabel("Number")
+    return figure
 
 
 def draw_topics(topic_map: TopicMap, *, n_keywords: int = 8) -> Figure:

@@ -19,12 +19,13 @@ from ..relations import split_label
 from ..scoring.scorer import score_trees
 from ..tree import RstTree
 from .gold import GoldAnnotation, read_gold
-from .model import build_rst_parser
+from .model import build_rst_parser, encode_docs, get_net
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from .net import GoldTree, ParsedTree
+    from .spans import Choices
 
 DEFAULT_MODEL = default_model_config("spacy_rst.RstParser.v1", build_rst_parser)
 
@@ -222,6 +223,36 @@ class RstParser(TolerantPipe):
         golds = [read_gold(example, self.cfg["labels"]) for example in examples]
         return scores(self._gold_trees(golds))
 
+    def gold_choices(self, example: Example) -> tuple[Choices | None, Choices]:
+        """Compare what the parser holds for likely in the spans of a gold tree with the tree.
+
+        example (Example): The document with its gold tree, two EDUs or more. The predicted Doc has
+            gone through the components before the parser, and gets the gold EDUs.
+        RETURNS (tuple[Choices | None, Choices]): The splits, None from a pointer, and the labels,
+            without those that the parser does not know.
+        RAISES (ValueError): If the example has no gold tree.
+        """
+        gold = read_gold(example)
+        if gold is None:
+            raise ValueError("The example has no gold tree")
+        set_edus(example.predicted, gold.edus)
+        encoded = encode_docs(self.model, [example.predicted])
+        return get_net(self.model).gold_choices(encoded, self._gold_trees([gold]))
+
+    def temper(self, *, splits: float | None = None, labels: float | None = None) -> None:
+        """Change how sure the parser is of its choices, by way of its weights.
+
+        splits (float | None): Temperature by which the scores of split points are divided: more
+            than 1 makes the parser less sure. A pointer takes none.
+        labels (float | None): The same for labels.
+        RAISES (ValueError): If the splitter knows no temperature.
+        """
+        net = get_net(self.model)
+        if splits is not None:
+            net.splitter.temper(splits)
+        if labels is not None:
+            net.classifier.temper(labels)
+
     def _gold_trees(self, golds: Sequence[GoldAnnotation | None]) -> list[GoldTree]:
         import torch
 
@@ -232,7 +263,7 @@ class RstParser(TolerantPipe):
         return [
             GoldTree(
                 torch.tensor(splits, dtype=torch.long).view(-1, 3),
-                torch.tensor([label_ids[label] for label in labels], dtype=torch.long),
+                torch.tensor([label_ids.get(label, -1) for label in labels], dtype=torch.long),
             )
             for splits, labels in rows
         ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .net import EduBatch, RstNet
+    from .spans import EncodedEdus
 
 
 @registry.architectures("spacy_rst.RstParser.v1")
@@ -103,7 +104,6 @@ def build_rst_parser(
     forward = partial(
         _forward,
         dropout=dropout,
-        describe=partial(describe_edus, use_features=edu_features, layout=layout),
         loss_options={
             "label_smoothing": label_smoothing,
             "per": loss_per,
@@ -119,8 +119,12 @@ def build_rst_parser(
         layers=[tok2vec],
         refs={"tok2vec": tok2vec},
         shims=[LazyNetShim(make_net)],
-        # Only if it stands here does thinc's set_dropout_rate change it.
-        attrs={"dropout_rate": 0.0},
+        attrs={
+            # Only if it stands here does thinc's set_dropout_rate change it.
+            "dropout_rate": 0.0,
+            # Being a function, it is not saved either.
+            "describe": partial(describe_edus, use_features=edu_features, layout=layout),
+        },
     )
 
 
@@ -143,7 +147,6 @@ def _forward(
     is_train: bool,
     *,
     dropout: float | None,
-    describe: Callable[..., EduFacts],
     loss_options: dict[str, Any],
     max_exact: int,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
@@ -151,16 +154,13 @@ def _forward(
     import torch
 
     docs = list(docs)
-    net: RstNet = _shim(model).net
-    net.train(is_train)
+    net = get_net(model)
     if not is_train:
-        vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
-        with torch.inference_mode():
-            encoded = net.encode(_make_batch(model, docs, vectors, describe))
-            return net.decode(encoded, max_exact), lambda loss: docs
+        return net.decode(encode_docs(model, docs), max_exact), lambda loss: docs
+    net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    batch = _make_batch(model, docs, vectors, describe)
+    batch = _make_batch(model, docs, vectors)
     tokens = batch.tokens.requires_grad_()
 
     def backprop(loss: Tensor) -> list[Doc]:
@@ -174,12 +174,26 @@ def _forward(
     return partial(net.loss, net.encode(batch), **loss_options), backprop
 
 
-def _make_batch(
-    model: Model,
-    docs: Sequence[Doc],
-    vectors: Sequence[Floats2d],
-    describe: Callable[..., EduFacts],
-) -> EduBatch:
+def get_net(model: Model) -> RstNet:
+    """RETURNS (RstNet): The torch net of a parser's model."""
+    return _shim(model).net
+
+
+def encode_docs(model: Model, docs: Sequence[Doc]) -> EncodedEdus:
+    """Make vectors of the EDUs of Docs, as it is done before these are parsed.
+
+    model (Model): A `spacy_rst.RstParser.v1` with weights.
+    docs (Sequence[Doc]): The Docs, with EDUs.
+    RETURNS (EncodedEdus): What the net can decode.
+    """
+    import torch
+
+    vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
+    with torch.inference_mode():
+        return get_net(model).eval().encode(_make_batch(model, docs, vectors))
+
+
+def _make_batch(model: Model, docs: Sequence[Doc], vectors: Sequence[Floats2d]) -> EduBatch:
     import torch
 
     from .net import EduBatch
@@ -195,6 +209,7 @@ def _make_batch(
         for edu in edus
     ]
     places = torch.tensor(bounds, dtype=torch.long, device=device).view(-1, 2)
+    describe: Callable[..., EduFacts] = model.attrs["describe"]
     facts = [describe(doc, edus) for doc, edus in zip(docs, doc_edus, strict=True)]
     features, kinds, levels = (np.concatenate(column) for column in zip(*facts, strict=True))
     return EduBatch(

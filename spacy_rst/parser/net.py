@@ -18,6 +18,7 @@ from ..recurrent import RecurrentNet, run_packed
 from .spans import (
     CODES_OF_A_KIND,
     Boundaries,
+    Choices,
     EncodedEdus,
     prefix_sums,
     segment_log_softmax,
@@ -135,6 +136,15 @@ class LabelClassifier(nn.Module):
             for weights in self.both.split(labels_at_once)
         ]
         return self.left(left) + torch.cat(products).t() + self.right(right)
+
+    @torch.no_grad()
+    def temper(self, temperature: float) -> None:
+        """Divide all logits by a temperature, by way of the weights.
+
+        temperature (float): More than 1 for lower probabilities of what is chosen.
+        """
+        for weight in (self.left.weight, self.right.weight, self.right.bias, self.both):
+            weight /= temperature
 
     def _describe(self, encoded: EncodedEdus, starts: Tensor, ends: Tensor) -> Tensor:
         means = span_means(encoded.sums, starts, ends)
@@ -257,14 +267,10 @@ class RstNet(RecurrentNet):
         RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss.
         RAISES (ValueError): Where a tree does not fit its document.
         """
-        if [len(tree.splits) for tree in gold] != [max(n - 1, 0) for n in encoded.edu_counts]:
-            raise ValueError(f"The gold trees do not fit documents of {encoded.edu_counts} EDUs")
-        if not any(count > 1 for count in encoded.edu_counts):
+        spans, labels = _absolute(encoded, gold)
+        if not len(spans):
             nothing = encoded.edus.sum() * 0
             return nothing, nothing
-        device = encoded.edus.device
-        rows = [tree.splits + start for tree, (start, _) in zip(gold, encoded.bounds, strict=True)]
-        spans, labels = torch.cat(rows).to(device), torch.cat([t.labels for t in gold]).to(device)
         split_loss = -self.splitter.gold_log_probs(encoded, spans).sum()
         if exploration:
             explored = self.splitter.explored_log_probs(encoded, spans).sum()
@@ -277,6 +283,29 @@ class RstNet(RecurrentNet):
         )
         divisor = len(encoded.edus) if per == "edu" else len(encoded.edu_counts)
         return split_loss / divisor, label_loss / divisor
+
+    @torch.inference_mode()
+    def gold_choices(
+        self, encoded: EncodedEdus, gold: Sequence[GoldTree]
+    ) -> tuple[Choices | None, Choices]:
+        """Compare what the net holds for likely in the spans of gold trees with the trees.
+
+        encoded (EncodedEdus): The encoded documents, at least one with two EDUs.
+        gold (Sequence[GoldTree]): Their gold trees. A split whose label is -1 has none that the net
+            knows, and is left out of the labels.
+        RETURNS (tuple[Choices | None, Choices]): The splits, as `Splitter.gold_choices` gives them,
+            and the labels.
+        RAISES (ValueError): Where a tree does not fit its document.
+        """
+        spans, labels = _absolute(encoded, gold)
+        splits = self.splitter.gold_choices(encoded, spans)
+        spans, labels = spans[labels >= 0], labels[labels >= 0]
+        log_probs = self.classifier(encoded, spans).log_softmax(1)
+        numbers = torch.arange(len(spans), device=spans.device)
+        n_labels = log_probs.shape[1]
+        return splits, Choices(
+            log_probs.flatten(), numbers.repeat_interleave(n_labels), numbers * n_labels + labels
+        )
 
     @torch.inference_mode()
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> list[ParsedTree]:
@@ -303,6 +332,18 @@ class RstNet(RecurrentNet):
             ParsedTree((rows - start).numpy(), *(part.numpy() for part in others))
             for (start, _), rows, *others in zip(encoded.bounds, *columns, strict=True)
         ]
+
+
+def _absolute(encoded: EncodedEdus, gold: Sequence[GoldTree]) -> tuple[Tensor, Tensor]:
+    """The splits of all gold trees over absolute EDU indices, and their labels."""
+    if [len(tree.splits) for tree in gold] != [max(n - 1, 0) for n in encoded.edu_counts]:
+        raise ValueError(f"The gold trees do not fit documents of {encoded.edu_counts} EDUs")
+    device = encoded.edus.device
+    spans, labels = [torch.zeros(0, 3, dtype=torch.long)], [torch.zeros(0, dtype=torch.long)]
+    for tree, (start, _) in zip(gold, encoded.bounds, strict=True):
+        spans.append(tree.splits + start)
+        labels.append(tree.labels)
+    return torch.cat(spans).to(device), torch.cat(labels).to(device)
 
 
 def _pool_tokens(batch: EduBatch, attend: Tensor | None = None) -> Tensor:

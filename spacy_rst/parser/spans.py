@@ -131,6 +131,19 @@ class Candidates(NamedTuple):
     first: Tensor
 
 
+class Choices(NamedTuple):
+    """Some choices, each among several options, and what would be right.
+
+    log_probs (Tensor): Float (n_options,), the options of all choices in a flat row.
+    numbers (Tensor): Long (n_options,), the number of the choice that each belongs to.
+    gold (Tensor): Long (n_choices,), the position of each choice's right option.
+    """
+
+    log_probs: Tensor
+    numbers: Tensor
+    gold: Tensor
+
+
 def all_candidates(starts: Tensor, ends: Tensor) -> Candidates:
     """List the split points of spans.
 

@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from ..recurrent import run_packed
 from .spans import (
     Candidates,
+    Choices,
     EncodedEdus,
     all_candidates,
     prefix_sums,
@@ -85,6 +86,25 @@ class Splitter(nn.Module):
         RAISES (ValueError): If the scores depend on earlier splits.
         """
         raise ValueError(f"{type(self).__name__} has no scores for spans outside a gold tree.")
+
+    def gold_choices(self, encoded: EncodedEdus, spans: Tensor) -> Choices | None:
+        """Compare the candidates of gold spans with the gold splits.
+
+        encoded (EncodedEdus): The encoded documents.
+        spans (Tensor): Long (n_splits, 3), as for `gold_log_probs`.
+        RETURNS (Choices | None): The choices in spans that leave one. None from a splitter that
+            knows no temperature.
+        """
+        return None
+
+    def temper(self, temperature: float) -> None:
+        """Divide the scores of all candidates by a temperature, by way of the weights. The best
+        candidate of a span stays the best.
+
+        temperature (float): More than 1 for lower probabilities of what is chosen.
+        RAISES (ValueError): If no weight scales the scores alone.
+        """
+        raise ValueError(f"{type(self).__name__} has no weight that scales its scores alone.")
 
     @abstractmethod
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
@@ -290,6 +310,17 @@ class SpanSplitter(Splitter):
         log_probs, candidates = self._log_probs(self._tables(encoded), starts, ends)
         best = self.pick(gold_lengths[candidates.splits], candidates.spans, candidates.first)
         return log_probs.index_select(0, best)
+
+    def gold_choices(self, encoded: EncodedEdus, spans: Tensor) -> Choices:
+        """See `Splitter`."""
+        starts, splits, ends = spans[spans[:, 2] - spans[:, 0] > 2].unbind(1)
+        log_probs, candidates = self._log_probs(self._tables(encoded), starts, ends)
+        return Choices(log_probs, candidates.spans, candidates.first + splits - starts - 1)
+
+    @torch.no_grad()
+    def temper(self, temperature: float) -> None:
+        """See `Splitter`."""
+        self.score.weight /= temperature
 
     def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
         """See `Splitter`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +37,48 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     RETURNS (Path): The new folder.
     RAISES (RstError): If the target is a folder of something else.
     """
-    target = Path(os.path.realpath(target))
-    restore_folder(target)
-    if target.exists() and not (target / "config.cfg").is_file():
-        raise RstError(Errors.R551.format(path=target))
-    # A vocabulary that is not loaded is that of a blank pipeline.
-    nlp = load_model(source, exclude=["vocab"])
-    for shim in _net_shims(nlp):
-        shim.saves_halves = True
-    copy = temporary_beside(target)
-    try:
+    with replaced_pipeline(target, licences=target) as copy:
+        # A vocabulary that is not loaded is that of a blank pipeline.
+        nlp = load_model(source, exclude=["vocab"])
+        for shim in _net_shims(nlp):
+            shim.saves_halves = True
         nlp.to_disk(copy)
         config_path, meta_path = copy / "config.cfg", copy / "meta.json"
         without_paths(load_config(config_path)).to_disk(config_path, interpolate=False)
         written = srsly.read_json(meta_path)
         scores = short_scores(written.get("performance", {}))
         srsly.write_json(meta_path, {**written, **meta, "performance": scores})
+    return Path(os.path.realpath(target))
+
+
+@contextmanager
+def replaced_pipeline(target: Path, licences: Path) -> Iterator[Path]:
+    """Write a pipeline's folder as a whole or not at all.
+
+    target (Path): Where it shall be. A pipeline that is there is replaced at the end.
+    licences (Path): A folder from which licences are taken over, if it has any.
+    YIELDS (Path): Where to write it.
+    RAISES (RstError): If the target is a folder of something else.
+    """
+    target = Path(os.path.realpath(target))
+    check_target(target)
+    copy = temporary_beside(target)
+    try:
+        yield copy
         for name in LICENCE_FILES:
-            if (target / name).is_file():
-                shutil.copy(target / name, copy)
+            if (licences / name).is_file():
+                shutil.copy(licences / name, copy)
         replace_folder(copy, target)
     finally:
         shutil.rmtree(copy, ignore_errors=True)
-    return target
+
+
+def check_target(target: Path) -> None:
+    """RAISES (RstError): If a pipeline cannot be written to a folder, as it holds something
+    else."""
+    restore_folder(Path(os.path.realpath(target)))
+    if target.exists() and not (target / "config.cfg").is_file():
+        raise RstError(Errors.R551.format(path=target))
 
 
 def _net_shims(nlp: Language) -> Iterator[LazyNetShim]:

@@ -10,6 +10,7 @@ import pytest
 
 from spacy_rst.errors import RstError
 from spacy_rst.lab.analysis import BinScores, Confusion
+from spacy_rst.lab.calibration import ProbabilityBin, Reliability
 from spacy_rst.relations import RELATION_CLASSES
 from spacy_rst.scoring.parseval import F1Scores
 
@@ -23,6 +24,7 @@ from spacy_rst.lab.charts import (  # noqa: E402
     draw_bins,
     draw_confusion,
     draw_learning_curves,
+    draw_reliability,
     draw_topics,
     draw_transfer,
     save_chart,
@@ -40,6 +42,8 @@ BINS = [
     BinScores("5-8", 1, 2, F1Scores(0.5, 0.0, 0.0, 0.0)),
 ]
 TRANSFER = {"en": {"en": 0.5, "de": 0.3, "ru": None}, "all": {"en": 0.6, "de": 0.5, "ru": 0.1}}
+RELIABLE = Reliability((ProbabilityBin(4, 0.25, 0.25), ProbabilityBin(2, 0.75, 0.5)))
+TOO_SURE = Reliability((ProbabilityBin(0, None, None), ProbabilityBin(6, 0.9, 0.5)))
 
 
 def topic_map(keyword="word"):
@@ -56,6 +60,7 @@ FIGURES = {
     "confusion": lambda: draw_confusion(CONFUSION),
     "bins": lambda: draw_bins(BINS, x_name="Length"),
     "transfer": lambda: draw_transfer(TRANSFER, score_name="Full F1"),
+    "reliability": lambda: draw_reliability({"splits": TOO_SURE}, {"splits": RELIABLE}),
     "topics": lambda: draw_topics(topic_map()),
 }
 
@@ -144,6 +149,23 @@ def test_transfer_shows_known_scores():
     assert "nan" not in texts and {"Trained on", "Tested on"} <= set(texts)
 
 
+def test_reliability_shows_both_curves_and_their_errors():
+    before = {"splits": TOO_SURE, "labels": RELIABLE}
+    figure = draw_reliability(before, {"splits": RELIABLE, "labels": RELIABLE})
+    splits, labels, *_ = figure.axes
+    assert (splits.get_title(), labels.get_title()) == (
+        "Splits of gold spans",
+        "Labels of gold spans",
+    )
+    _, old, new = splits.lines
+    assert old.get_xydata().tolist() == [[90, 50]]
+    assert new.get_xydata().tolist() == [[25, 25], [75, 50]]
+    assert [text.get_text() for text in splits.get_legend().get_texts()] == [
+        "before (error 40.0 %)",
+        "after (error 8.3 %)",
+    ]
+
+
 def test_topics_name_treebanks_and_keywords():
     figure = draw_topics(topic_map())
     text = text_of(figure)
@@ -169,6 +191,7 @@ def test_missing_characters_give_one_warning(tmp_path):
         lambda: draw_confusion(Confusion((), ())),
         lambda: draw_bins([], x_name="Length"),
         lambda: draw_transfer({"en": {"de": None}}, score_name="F1"),
+        lambda: draw_reliability({}, {}),
     ],
 )
 def test_nothing_to_draw(draw):

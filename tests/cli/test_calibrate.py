@@ -1,0 +1,73 @@
+"""`spacy rst calibrate` on the sample treebank."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+import srsly
+from typer.testing import CliRunner
+
+from spacy_rst.cli import rst_app
+from tests.parser.pipelines import own_encoder_pipeline, train
+from tests.sample import examples_from, sample_docs, write_corpus
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    nlp = own_encoder_pipeline(splitter="span", layer_norm=True)
+    train(nlp, examples_from(nlp, sample_docs(nlp, ["eu"])[:2]))
+    path = tmp_path_factory.mktemp("model")
+    nlp.to_disk(path)
+    (path / "LICENSE").write_text("All rights given.", encoding="utf8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    docs = sample_docs(spacy.blank("xx"), ["eu"])[2:]
+    return write_corpus(tmp_path_factory.mktemp("corpus") / "eu.spacy", docs)
+
+
+def run(*arguments):
+    return CliRunner().invoke(rst_app, ["calibrate", *map(str, arguments)])
+
+
+def test_the_pipeline_is_saved_with_its_temperatures(model, corpus, tmp_path):
+    output, json_path = tmp_path / "calibrated", tmp_path / "numbers.json"
+    result = run(model, corpus, "--output", output, "--json", json_path)
+    assert result.exit_code == 0, result.output
+    assert "Trees that changed: 0 of 2" in result.output
+    report = srsly.read_json(json_path)
+    assert report["documents"] == 2 and report["corpora"] == [str(corpus)]
+    assert min(report["temperatures"].values()) > 1
+    assert len(report["before"]["splits"]["bins"]) == 10
+    assert (output / "LICENSE").read_text(encoding="utf8") == "All rights given."
+    # The words of the corpus stay out of the vocabulary.
+    strings = [srsly.read_json(path / "vocab" / "strings.json") for path in (model, output)]
+    assert strings[0] == strings[1]
+    again = run(output, corpus, "--json", json_path)
+    assert again.exit_code == 0, again.output
+    errors = srsly.read_json(json_path)["before"]
+    for name, part in report["after"].items():
+        error = part["expected_calibration_error"]
+        assert errors[name]["expected_calibration_error"] == pytest.approx(error, abs=1e-4)
+        assert f"{100 * error:.1f} % after" in result.output
+
+
+def test_curves_are_drawn(model, corpus, tmp_path):
+    pytest.importorskip("matplotlib", reason="charts need matplotlib: pip install '.[analysis]'")
+    result = run(model, corpus, "--picture", tmp_path / "curves.png")
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.png", "curves.svg"]
+
+
+def test_folders_of_something_else_are_not_replaced(model, corpus, tmp_path):
+    (tmp_path / "precious").write_text("", encoding="utf8")
+    result = run(model, corpus, "--output", tmp_path)
+    assert result.exit_code == 1 and "R551" in result.output
+    assert (tmp_path / "precious").exists()
+
+
+def test_help_shows_an_example():
+    result = run("--help")
+    assert result.exit_code == 0 and "model-best" in result.output
