@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, POS
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.pipeline import Tok2Vec
+from spacy.pipeline.dep_parser import parser_score
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.scorer import Scorer
 from spacy.symbols import IDS
@@ -18,14 +19,14 @@ from spacy.training import Example, validate_get_examples
 from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ints2d
 
 from ..encoder.vectors import check_encoded
 from ..pipe import TolerantPipe, default_model_config
 from ..shims import LazyNetShim
 from ..windows import batch_by_size
 from .gold import local_targets, read_gold_syntax
-from .model import build_syntax
+from .model import SyntaxGradient, build_syntax
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,7 +69,7 @@ def score_syntax(examples: Iterable[Example], **options: Any) -> dict[str, Any]:
     if not known:
         return {}
     scores = Scorer.score_token_attr(known, "pos")
-    heads = Scorer.score_deps(known, "dep", ignore_labels=("punct", "p"))
+    heads = parser_score(known)
     return scores | {name: heads[name] for name in ("dep_uas", "dep_las")}
 
 
@@ -195,7 +196,7 @@ class Syntax(TolerantPipe, Tok2Vec):
         predictions (Sequence[Prediction]): What `predict` returned for them.
         """
         for doc, (vectors, syntax) in zip(docs, predictions, strict=True):
-            doc.tensor = vectors
+            doc.tensor = cast(np.ndarray, vectors)
             if syntax is not None and len(doc) and not doc.has_annotation("DEP"):
                 self._annotate(doc, syntax)
 
@@ -211,7 +212,8 @@ class Syntax(TolerantPipe, Tok2Vec):
             DEP: np.where(is_space, doc.vocab.strings.add("dep"), label_of),
             HEAD: (heads - places).astype(np.int64).view("uint64"),
         }
-        doc.from_array(list(columns), np.stack([c.astype("uint64") for c in columns.values()], 1))
+        table = np.stack([column.astype("uint64") for column in columns.values()], axis=1)
+        doc.from_array(list(columns), cast(Ints2d, table))
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Run a batch through the model, and hand the vectors to the listeners. The gradients are
@@ -232,7 +234,7 @@ class Syntax(TolerantPipe, Tok2Vec):
 
         def finish(more: Sequence[Floats2d]) -> Any:
             accumulate(more)
-            return backprop(d_vectors, loss)
+            return backprop(SyntaxGradient(d_vectors, loss))
 
         batch_id = Tok2VecListener.get_batch_id(docs)
         for listener in self.listeners[:-1]:
@@ -244,6 +246,7 @@ class Syntax(TolerantPipe, Tok2Vec):
         return {self.name: loss.item()}
 
     def _mean_loss(self, examples: Sequence[Example], output: Any) -> Tensor:
+        """The cross entropy of tags, heads and labels, a mean over the tokens of a batch."""
         from .net import UNKNOWN
 
         tags, labels = (
@@ -255,12 +258,3 @@ class Syntax(TolerantPipe, Tok2Vec):
             for example, lengths in zip(examples, output.lengths, strict=True)
         ]
         return output.find_loss(np.concatenate(targets, axis=1)) / sum(map(sum, output.lengths))
-
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> Tensor:
-        """Compare a batch with its gold syntax.
-
-        examples (Iterable[Example]): The batch.
-        scores (SyntaxOutput): What the model's `begin_update` returned for the predicted Docs.
-        RETURNS (Tensor): The mean over the tokens.
-        """
-        return self._mean_loss(list(examples), scores)

@@ -44,6 +44,17 @@ class SyntaxOutput(NamedTuple):
     lengths: list[list[int]]
 
 
+class SyntaxGradient(NamedTuple):
+    """What the model learns from.
+
+    vectors (Sequence[Floats2d]): The gradients of the token vectors of each Doc.
+    loss (Tensor): What `find_loss` returned, weighted.
+    """
+
+    vectors: Sequence[Floats2d]
+    loss: Tensor
+
+
 @registry.architectures("spacy_rst.Syntax.v1")
 def build_syntax(
     tok2vec: Model[list[Doc], list[Floats2d]],
@@ -141,9 +152,10 @@ def _forward(
         rows = torch.from_numpy(targets).to(_shim(model).device)
         return net.loss(scores, SyntaxTargets(*rows))
 
-    def backprop(d_vectors: Sequence[Floats2d], loss: Tensor) -> list[Doc]:
-        gradient = xp2torch(model.ops.xp.concatenate(d_vectors), device=_shim(model).device)
-        torch.autograd.backward([scores.vectors, loss], [gradient, torch.ones_like(loss)])
+    def backprop(gradient: SyntaxGradient) -> list[Doc]:
+        vectors, loss = gradient
+        d_vectors = xp2torch(model.ops.xp.concatenate(vectors), device=_shim(model).device)
+        torch.autograd.backward([scores.vectors, loss], [d_vectors, torch.ones_like(loss)])
         d_tokens = cast(Floats2d, torch2xp(cast("Tensor", tokens.grad), ops=model.ops))
         return backprop_tok2vec(split_vectors(d_tokens, docs))
 
