@@ -22,7 +22,6 @@ from .docbin import find_docbins
 from .noise import damaged, draw_damage
 from .running import as_running_text
 
-
 # A Doc and its place among those that were read.
 NumberedDoc = tuple[int, Doc]
 
@@ -52,7 +51,8 @@ class Corpus:
     noise (float): Share of the documents that are read with a damaged surface: a third of them in
         lower case, a third without marks at the ends of sentences, a third with neither.
     resample (bool): Draw the sample, and whose layout is hidden and whose surface damaged, anew in
-        each pass of training, instead of once for all. A pass is an epoch if `[training] max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
+        each pass of training, instead of once for all. A pass is an epoch if `[training]
+        max_epochs` is -1; otherwise spaCy makes one pass and keeps it.
     shuffle (bool): Yield the documents in a new order in each pass of training. For `max_epochs =
         -1`; in other cases spaCy shuffles by itself.
     seed (int): Makes sample and order repeatable.
