@@ -45,7 +45,7 @@ NOT_RUN = {
 # Pages whose examples need what `make test-system` installs.
 SYSTEM = {"bulk.md"}
 # Commands that train, or run others that do.
-SLOW = ("spacy train ", "spacy project run")
+SLOW = ("spacy train ", "spacy rst train ", "spacy project run")
 
 
 def pages(chosen: Iterable[Path]) -> list[Any]:

@@ -117,6 +117,8 @@ def test_the_bundled_pipeline_is_trained_in_one_workflow():
         for dependency in step.get("deps", []):
             assert dependency in made or (ROOT / dependency).exists(), (step["name"], dependency)
         made.update(step.get("outputs", []) + step.get("outputs_no_cache", []))
+    facts = json.loads((ROOT / "configs" / "xx_rst_sm.json").read_text(encoding="utf8"))
+    assert content["vars"]["default_version"] == facts["version"]
     weights = load_config(ROOT / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
     assert f"{weights}/weights.npz" in steps[0]["outputs"]
     # The weights are unpacked, and no code that comes with them is installed or run.

@@ -10,10 +10,11 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, POS
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.pipeline import Tok2Vec
+from spacy.pipeline.dep_parser import parser_score
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.scorer import Scorer
 from spacy.symbols import IDS
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.util import registry
 from spacy.vocab import Vocab
@@ -68,12 +69,8 @@ def score_syntax(examples: Iterable[Example], **options: Any) -> dict[str, Any]:
     if not known:
         return {}
     scores = Scorer.score_token_attr(known, "pos")
-    heads = Scorer.score_deps(known, "dep", getter=_label_of, ignore_labels=("punct",))
+    heads = parser_score(known)
     return scores | {name: heads[name] for name in ("dep_uas", "dep_las")}
-
-
-def _label_of(token: Token, attribute: str) -> str:
-    return token.dep_
 
 
 @Language.factory(
