@@ -51,9 +51,7 @@ SLOW = ("spacy train ", "spacy rst train ", "spacy project run")
 def pages(chosen: Iterable[Path]) -> list[Any]:
     """Pages as parameters of a test."""
     return [
-        pytest.param(
-            page, id=page.name, marks=[pytest.mark.system] if page.name in SYSTEM else []
-        )
+        pytest.param(page, id=page.name, marks=[pytest.mark.system] if page.name in SYSTEM else [])
         for page in chosen
     ]
 

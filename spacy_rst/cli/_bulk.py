@@ -14,7 +14,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -244,7 +244,7 @@ class PartFolder(ABC):
         """
 
     @abstractmethod
-    def open(self) -> Any:
+    def open(self) -> AbstractContextManager[None]:
         """RETURNS (AbstractContextManager[None]): A block in which no other run writes here."""
 
     def check_run(self, settings: Mapping[str, str]) -> None:

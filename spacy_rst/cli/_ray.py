@@ -109,6 +109,7 @@ def parse_in_bulk(
         "pipeline": f"{meta['lang']}_{meta['name']} {meta['version']}",
         "edus": settings.edus.value,
         "encoding": settings.encoding,
+        "format": folder.part_format.value,
     }
     if os.path.isdir(settings.model):  # workers may run elsewhere
         settings = settings._replace(model=os.path.abspath(settings.model))
