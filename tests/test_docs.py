@@ -40,7 +40,7 @@ NOT_RUN = {
     "gpu_id 0": "needs a GPU",
 }
 # Commands that train, or run others that do.
-SLOW = ("spacy train ", "spacy project run")
+SLOW = ("spacy train ", "spacy rst train ", "spacy project run")
 
 
 def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
