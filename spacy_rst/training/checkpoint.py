@@ -77,7 +77,7 @@ class Checkpoint:
         """Put a training where it stood.
 
         parameters (Sequence[Parameter]): All that is learned.
-        optimizer (Optimizer): The optimizer. Its schedules must have gone on already.
+        optimizer (Optimizer): The optimizer. Its schedules are left as they are.
         """
         for parameter in parameters:
             ops = get_array_ops(parameter.read())

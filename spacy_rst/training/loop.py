@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -33,12 +32,30 @@ from wasabi import msg
 from ..util import replace_folder, temporary_beside
 from .checkpoint import CHECKPOINT_FILE, Checkpoint
 from .optimizer import SharedOptimizer, begin_alike
-from .parameters import trained_parameters
+from .parameters import Parameter, trained_parameters
 from .workers import Worker
 
 Batch = tuple[int, list[Example]]
+Step = tuple[list[Example], dict[str, Any], bool | None]
 Evaluate = Callable[[], tuple[float, dict[str, Any]]]
 NO_CHECKPOINT = Checkpoint(step=-1, scores=[], n_updates={}, arrays={})
+
+
+class _Setup(NamedTuple):
+    """What a training needs beside the pipeline.
+
+    settings (dict[str, Any]): The block [training], with its objects.
+    seed (int): Where random numbers begin.
+    train_corpus (Any): The reader of the training data.
+    dev_corpus (Any): The reader of the development data.
+    parameters (list[Parameter]): All that is learned.
+    """
+
+    settings: dict[str, Any]
+    seed: int
+    train_corpus: Any
+    dev_corpus: Any
+    parameters: list[Parameter]
 
 
 def train(
@@ -64,81 +81,97 @@ def train(
     RAISES (RstError): If there is no checkpoint to go on from, or that of another pipeline.
     """
     worker = worker or Worker()
+    setup = _set_up(nlp, worker, use_gpu)
+    done = NO_CHECKPOINT
+    if resume:
+        done = Checkpoint.read(output / CHECKPOINT_FILE)
+        done.check(setup.parameters, output / CHECKPOINT_FILE)
+        done.restore(setup.parameters, setup.settings["optimizer"])
+    steps = _learn(nlp, setup, worker, done)
+    if not worker.is_first:
+        for _ in steps:
+            pass
+        return
+    if resume:
+        msg.info(f"Going on after step {done.step}")
+    else:
+        clean_output_dir(output)
+        (output / CHECKPOINT_FILE).unlink(missing_ok=True)
+    _record(nlp, setup, steps, output)
+    msg.good("Saved pipeline to output directory", str(output / DIR_MODEL_LAST))
+
+
+def _set_up(nlp: Language, worker: Worker, use_gpu: int) -> _Setup:
+    """Make what the config says, alike in all workers."""
     config = nlp.config.interpolate()
     if use_gpu >= 0 and config["training"]["gpu_allocator"]:
         set_gpu_allocator(config["training"]["gpu_allocator"])
     seed = _common_seed(config["training"]["seed"], worker)
     fix_random_seed(seed)
     settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
-    corpora = resolve_dot_names(config, [settings["train_corpus"], settings["dev_corpus"]])
-    frozen = settings["frozen_components"]
-    parameters = trained_parameters(nlp, frozen)
+    names = [settings["train_corpus"], settings["dev_corpus"]]
+    train_corpus, dev_corpus = resolve_dot_names(config, names)
+    parameters = trained_parameters(nlp, settings["frozen_components"])
     begin_alike(parameters, worker)
-    done = NO_CHECKPOINT
-    if resume:
-        done = Checkpoint.read(output / CHECKPOINT_FILE)
-        done.check(parameters, output / CHECKPOINT_FILE)
-    own_optimizer: Optimizer = settings["optimizer"]
-    shared_optimizer = SharedOptimizer(own_optimizer, parameters, worker)
-    shared_optimizer.is_idle = resume
+    return _Setup(settings, seed, train_corpus, dev_corpus, parameters)
 
-    def go_on() -> None:
-        shared_optimizer.is_idle = False
-        if resume:
-            done.restore(parameters, own_optimizer)
 
-    batches = create_train_batches(nlp, corpora[0], settings["batcher"], settings["max_epochs"])
-    evaluation = create_evaluation_callback(nlp, corpora[1], settings["score_weights"])
+def _learn(nlp: Language, setup: _Setup, worker: Worker, done: Checkpoint) -> Iterator[Step]:
+    """Run spaCy's loop, and yield what it does after a checkpoint."""
+    settings = setup.settings
+    optimizer = settings["optimizer"]
+    shared_optimizer = SharedOptimizer(optimizer, setup.parameters, worker)
+    batches = create_train_batches(
+        nlp, setup.train_corpus, settings["batcher"], settings["max_epochs"]
+    )
+    evaluate = create_evaluation_callback(nlp, setup.dev_corpus, settings["score_weights"])
     steps = train_while_improving(
         nlp,
-        cast(Optimizer, shared_optimizer) if worker.count > 1 else own_optimizer,
-        _skip(_share(_draw_apart(batches), worker), done.step + 1, go_on),
-        _evaluate_once(evaluation, done.scores, seed, worker),
+        cast(Optimizer, shared_optimizer) if worker.count > 1 else optimizer,
+        _skip(_share(_draw_apart(batches), worker), done.step + 1, shared_optimizer),
+        _evaluate_once(evaluate, done.scores, setup.seed, worker),
         dropout=settings["dropout"],
         accumulate_gradient=settings["accumulate_gradient"],
         patience=settings["patience"],
         max_steps=settings["max_steps"],
         eval_frequency=settings["eval_frequency"],
-        exclude=frozen,
+        exclude=settings["frozen_components"],
         annotating_components=settings["annotating_components"],
         before_update=settings["before_update"],
     )
-    new_steps = (step for step in steps if step[1]["step"] > done.step)
-    if not worker.is_first:
-        for _ in new_steps:
-            pass
-        return
-    if not resume:
-        clean_output_dir(output)
-        (output / CHECKPOINT_FILE).unlink(missing_ok=True)
+    return (step for step in steps if step[1]["step"] > done.step)
+
+
+def _record(nlp: Language, setup: _Setup, steps: Iterable[Step], output: Path) -> None:
+    """Report the steps, and save the pipeline and a checkpoint with each evaluation."""
+    settings, optimizer = setup.settings, setup.settings["optimizer"]
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
 
-    def save(is_best: bool) -> None:
-        with nlp.use_params(own_optimizer.averages or {}):
-            before_to_disk(nlp).to_disk(output / DIR_MODEL_LAST)
-        if is_best:
-            _copy_folder(output / DIR_MODEL_LAST, output / DIR_MODEL_BEST)
+    def save_pipeline(name: str) -> None:
+        new = temporary_beside(output / name)
+        with nlp.use_params(optimizer.averages or {}):
+            before_to_disk(nlp).to_disk(new)
+        replace_folder(new, output / name)
 
     msg.info(f"Pipeline: {nlp.pipe_names}")
-    if resume:
-        msg.info(f"Going on after step {done.step}")
-    with nlp.select_pipes(disable=frozen):
+    with nlp.select_pipes(disable=settings["frozen_components"]):
         log_step, finalize_logger = settings["logger"](nlp, sys.stdout, sys.stderr)
     try:
-        for _, info, is_best in new_steps:
+        for _, info, is_best in steps:
             if is_best is not None:
-                with nlp.select_pipes(disable=frozen):
+                with nlp.select_pipes(disable=settings["frozen_components"]):
                     update_meta(settings, nlp, info)
-                save(is_best)
-                scores = [score for score, _ in info["checkpoints"]]
-                checkpoint = Checkpoint.take(info["step"], scores, parameters, own_optimizer)
-                checkpoint.write(output / CHECKPOINT_FILE)
+                if is_best:
+                    save_pipeline(DIR_MODEL_BEST)
+                save_pipeline(DIR_MODEL_LAST)
                 info["output_path"] = str(output / DIR_MODEL_LAST)
+                scores = [score for score, _ in info["checkpoints"]]
+                checkpoint = Checkpoint.take(info["step"], scores, setup.parameters, optimizer)
+                checkpoint.write(output / CHECKPOINT_FILE)
             log_step(info if is_best is not None else None)
     finally:
         finalize_logger()
-    save(is_best=False)
-    msg.good("Saved pipeline to output directory", str(output / DIR_MODEL_LAST))
+    save_pipeline(DIR_MODEL_LAST)
 
 
 def _common_seed(seed: int | None, worker: Worker) -> int:
@@ -173,12 +206,11 @@ def _share(batches: Iterator[Batch], worker: Worker) -> Iterator[Batch]:
         yield epoch, batch
 
 
-def _skip(batches: Iterator[Batch], n_done: int, go_on: Callable[[], None]) -> Iterator[Batch]:
-    """Make the first batches empty, and do something before the first that is not."""
+def _skip(batches: Iterator[Batch], n_done: int, optimizer: SharedOptimizer) -> Iterator[Batch]:
+    """Make the batches that were learned from before an interruption empty."""
     for step, (epoch, batch) in enumerate(batches):
-        if step == n_done:
-            go_on()
-        yield epoch, batch if step >= n_done else []
+        optimizer.is_idle = step < n_done
+        yield epoch, [] if optimizer.is_idle else batch
 
 
 def _evaluate_once(
@@ -228,10 +260,3 @@ def _all_threads(worker: Worker) -> Iterator[None]:
 
 def _seed_everything(*numbers: int) -> None:
     fix_random_seed(int(np.random.SeedSequence(numbers).generate_state(1)[0]))
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder to its place, where an old one stays until the new one is complete."""
-    new = temporary_beside(target)
-    shutil.copytree(source, new)
-    replace_folder(new, target)
