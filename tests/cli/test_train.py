@@ -70,7 +70,7 @@ def test_a_worker_that_dies_ends_the_command(act, expected, tmp_path):
     process = start(tmp_path, act)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, output
-    assert "R560" in output and expected in output
+    assert "R580" in output and expected in output
     check_that_workers_have_ended(tmp_path)
 
 
@@ -88,7 +88,7 @@ def test_a_request_to_end_ends_all(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [(["--workers", "2", "--gpu-id", "0"], "R564"), (["--resume"], "R561")],
+    [(["--workers", "2", "--gpu-id", "0"], "R584"), (["--resume"], "R581")],
 )
 def test_what_cannot_be_is_refused_at_once(options, code, tmp_path):
     arguments = ["rst", "train", str(TINY), "--output", str(tmp_path / "output"), *options]

@@ -97,12 +97,12 @@ def test_a_new_training_does_away_with_the_old_checkpoint(corpus, undisturbed, t
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (None, "R561"),
-        (b"no tensors", "R563"),
-        (save({}), "R563"),
-        (save({}, {"version": "2", "facts": "{}"}), "R563"),
-        (save({}, {"version": "1", "facts": "[]"}), "R563"),
-        (save({}, {"version": "1", "facts": '{"step": 1, "scores": [], "n_updates": {}}'}), "R562"),
+        (None, "R581"),
+        (b"no tensors", "R583"),
+        (save({}), "R583"),
+        (save({}, {"version": "2", "facts": "{}"}), "R583"),
+        (save({}, {"version": "1", "facts": "[]"}), "R583"),
+        (save({}, {"version": "1", "facts": '{"step": 1, "scores": [], "n_updates": {}}'}), "R582"),
     ],
 )
 def test_what_is_no_checkpoint_of_this_pipeline_is_refused(content, code, corpus, tmp_path):

@@ -70,7 +70,7 @@ def fail(worker: Worker) -> None:
 
 
 def test_a_worker_that_ends_early_ends_all():
-    with pytest.raises(RstError, match=r"R560.*2 of 2.*exit code 7"):
+    with pytest.raises(RstError, match=r"R580.*2 of 2.*exit code 7"):
         run_workers(2, fail)
 
 
