@@ -218,9 +218,9 @@ def draw_reliability(before: Mapping[str, Reliability], after: Mapping[str, Reli
             axes.set_title(VIEWS[name])
             axes.legend(loc="upper left")
             counts.set(yscale="log", xlabel="Probability, %")
-            counts.set_ylim(bottom=0.7)
         panels[0, 0].set_ylabel("Right, %")
         panels[1, 0].set_ylabel("Number")
+        panels[1, 0].set_ylim(bottom=0.7)
     return figure
 
 
