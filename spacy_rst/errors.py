@@ -482,7 +482,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R561 = 'This row has no string as its "text". Give one in each row.'
     R562 = "This is no Parquet file that can be read ({error})."
-    R563 = "{advice} {option} does not go with --engine ray."
+    R563 = "{option} does not go with --engine ray: {advice}."
     R564 = "{option} is for --engine ray. Leave it out, or name the engine."
     R565 = (
         "{place} holds parts of another run ({found}), so this one ({wanted}) cannot go on with "

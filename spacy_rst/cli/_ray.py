@@ -138,10 +138,10 @@ def parse_in_bulk(
 def _check_output(output: str | None, inputs: Sequence[str]) -> str:
     """Find out whether results can be written where they shall be."""
     if not inputs or "-" in inputs:
-        advice = "Name files or folders."
+        advice = "name files or folders"
         raise RstError(Errors.R563.format(option="Standard input", advice=advice))
     if output is None:
-        advice = "Name a folder with --output."
+        advice = "name a folder with --output"
         raise RstError(Errors.R563.format(option="Standard output", advice=advice))
     for given in inputs:
         if is_below(output, given):
@@ -154,7 +154,7 @@ def _choose_format(file_format: TreeFormat | None) -> PartFormat:
         return PartFormat.parquet
     if file_format is TreeFormat.jsonl:
         return PartFormat.jsonl
-    advice = "Results are Parquet, or JSONL with --format jsonl."
+    advice = "results are Parquet, or JSONL with --format jsonl"
     raise RstError(Errors.R563.format(option=f"--format {file_format}", advice=advice))
 
 

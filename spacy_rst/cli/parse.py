@@ -142,7 +142,7 @@ def parse_cli(
                 address,
             )
             if n_process > 1:
-                advice = "Use --workers."
+                advice = "use --workers"
                 raise RstError(Errors.R563.format(option="--n-process", advice=advice))
             raise typer.Exit(parse_in_bulk(inputs or [], output_path, file_format, bulk))
         for option, value in (
