@@ -37,7 +37,7 @@ from .parse import EduUnits, make_doc
 BULK_ENDINGS = (*ENDINGS, PARQUET)
 URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 PART = "part-"
-RUN = "_run.json"  # readers of folders of Parquet files leave out names that begin like this
+RUN = "_run"  # readers of folders leave it out: of Parquet for its start, our own for its end
 LOCK = "_run.lock"
 UNFINISHED = ".part-*.tmp"
 Row = dict[str, Any]
