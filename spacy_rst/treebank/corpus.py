@@ -136,7 +136,10 @@ class Corpus:
         """Hide the layout of some of the documents, and damage some, each copy by itself."""
         layout, noise = (Random(f"{self.seed} {name} {drawn}") for name in ("layout", "noise"))
         for number, doc in docs:
-            is_hidden = layout.random() < self.hide_layout and bool(doc.spans.get(LAYOUT_KEY))
+            # Where the blocks are an empty list there is nothing to hide; where there is no list the
+            # layout would still be read from the text.
+            is_unknown = LAYOUT_KEY in doc.spans and not doc.spans[LAYOUT_KEY]
+            is_hidden = layout.random() < self.hide_layout and not is_unknown
             key = number, is_hidden, draw_damage(self.noise, noise)
             if key not in self._surfaces:
                 self._surfaces[key] = _change_surface(doc, *key[1:])
