@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .pieces_net import Convolution, PieceTable
 
 # About 15 kB each for the encoder of the bundled pipeline. Memory is taken as pieces come.
-MAX_PIECES = 5_000
+MAX_PIECES = 3_000
 # Pieces that are computed at once.
 COMPUTED_AT_ONCE = 256
 
