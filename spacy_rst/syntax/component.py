@@ -184,7 +184,8 @@ class Syntax(TolerantPipe, Tok2Vec):
         for batch in batch_by_size(docs, self.max_batch_tokens):
             check_encoded(self.model, batch, self.name)
             vectors, syntax = predict_syntax(self.model, batch, parse=parse)
-            predictions += map(Prediction, vectors, syntax or [None] * len(batch))
+            found: Sequence[ParsedSyntax | None] = syntax if parse else [None] * len(batch)
+            predictions += map(Prediction, vectors, found)
         return predictions
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
