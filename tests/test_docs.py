@@ -38,7 +38,6 @@ NOT_RUN = {
     "corpus_raw/": "needs the public treebanks",
     "'??.*'": "needs the public treebanks",
     "gpu_id 0": "needs a GPU",
-    "--worker-gpus": "needs a GPU",
     "--address": "needs a cluster",
     "s3://": "needs an object store",
 }
