@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 import spacy_rst.cli  # noqa: F401  (registers the command)
 from tests.training.tiny import TINY, write_sample
 
-PATIENCE = 300
+PATIENCE = 1800  # seconds: only against a test that never ends
 # Each worker leaves its number of process; some do more.
 CODE = """
 import os
@@ -39,22 +40,33 @@ def make_callback(folder: str, act: str):
 """
 
 
-def start(folder: Path, act: str) -> subprocess.Popen:
+@pytest.fixture
+def start(tmp_path) -> Iterator[Callable[[str], subprocess.Popen]]:
     """Start a training that would not end by itself."""
-    corpus = write_sample(folder)
-    (folder / "code.py").write_text(CODE, encoding="utf8")
-    callback = f'{{"@callbacks":"test_train.v1","folder":"{folder}","act":"{act}"}}'
+    corpus = write_sample(tmp_path)
+    (tmp_path / "code.py").write_text(CODE, encoding="utf8")
     options = [
-        *("--output", folder / "output", "--workers", 2, "--code", folder / "code.py"),
+        *("--output", tmp_path / "output", "--workers", 2, "--code", tmp_path / "code.py"),
         *("--paths.train", corpus, "--paths.dev", corpus, "--training.max_epochs", 0),
-        *("--training.batcher.size", 1, "--training.before_update", callback),
+        *("--training.batcher.size", 1, "--training.before_update"),
     ]
-    return subprocess.Popen(
-        [sys.executable, "-m", "spacy", "rst", "train", TINY, *map(str, options)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    started = []
+
+    def start_with(act: str) -> subprocess.Popen:
+        callback = f'{{"@callbacks":"test_train.v1","folder":"{tmp_path}","act":"{act}"}}'
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spacy", "rst", "train", TINY, *map(str, options), callback],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start_with
+    for process in started:
+        process.kill()  # its workers end with it
+        process.communicate()
 
 
 def check_that_workers_have_ended(folder: Path) -> None:
@@ -66,16 +78,16 @@ def check_that_workers_have_ended(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("act", "expected"), [("die", "signal SIGKILL"), ("refuse", "the disk is gone")]
 )
-def test_a_worker_that_dies_ends_the_command(act, expected, tmp_path):
-    process = start(tmp_path, act)
+def test_a_worker_that_dies_ends_the_command(act, expected, start, tmp_path):
+    process = start(act)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, output
     assert "R580" in output and expected in output
     check_that_workers_have_ended(tmp_path)
 
 
-def test_a_request_to_end_ends_all(tmp_path):
-    process = start(tmp_path, "")
+def test_a_request_to_end_ends_all(start, tmp_path):
+    process = start("")
     deadline = time.monotonic() + PATIENCE
     while not (tmp_path / "0.pid").exists() or not (tmp_path / "1.pid").exists():
         assert process.poll() is None and time.monotonic() < deadline
