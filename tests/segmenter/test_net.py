@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
+from spacy_rst.recurrent import run_packed
 from spacy_rst.segmenter import net as net_module
 from spacy_rst.segmenter.net import EduNet
 from spacy_rst.windows import cut_windows
@@ -76,12 +77,24 @@ def test_long_documents_are_scored_as_if_they_were_read_as_a_whole(monkeypatch):
     assert (careless - whole).abs().max() > 1e-2
 
 
-def test_a_long_document_runs_through_the_lstm_in_bounded_batches(monkeypatch):
+@pytest.fixture
+def read_by_the_lstm(monkeypatch):
+    """What goes into the BiLSTM, batch by batch."""
+    batches = []
+
+    def note_and_run(layer, sequences):
+        batches.append(torch.cat(list(sequences)))
+        return run_packed(layer, sequences)
+
+    monkeypatch.setattr(net_module, "run_packed", note_and_run)
+    return batches
+
+
+def test_a_long_document_runs_through_the_lstm_in_bounded_batches(monkeypatch, read_by_the_lstm):
     monkeypatch.setattr(net_module, "BATCH_TOKENS", 150)
     net = make_net()
-    sizes = []
-    net.encoder.register_forward_pre_hook(lambda _, args: sizes.append(len(args[0].data)))
     net.predict(torch.randn(1000, WIDTH), [1000], window=64, margin=8)
+    sizes = [len(batch) for batch in read_by_the_lstm]
     assert max(sizes) <= 150
     assert len(sizes) > 5
 
@@ -104,13 +117,10 @@ def test_dropout_acts_in_training_only():
     assert torch.equal(net(tokens, [8]), net(tokens, [8]))
 
 
-def test_dropout_spares_the_features():
+def test_dropout_spares_the_features(read_by_the_lstm):
     net = make_net(dropout=0.5, n_features=3).train()
-    inputs = []
-    net.encoder.register_forward_pre_hook(lambda _, args: inputs.append(args[0].data))
-    with torch.no_grad():  # otherwise the layer's kernel is called without its hooks
-        net(torch.ones(50, WIDTH), [50], torch.ones(50, 3))
-    tokens, features = inputs[0].split([WIDTH, 3], dim=1)
+    net(torch.ones(50, WIDTH), [50], torch.ones(50, 3))
+    tokens, features = read_by_the_lstm[0].split([WIDTH, 3], dim=1)
     assert set(tokens.unique().tolist()) == {0.0, 2.0}
     assert features.unique().tolist() == [1.0]
 
