@@ -42,6 +42,8 @@ DECLARED_KEY = "rst_declared"
 JOINED_KEY = "rst_joined"
 # What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
 TRANSLATED_FROM_KEY = "rst_translated_from"
+# Whether the Doc's sentences are a guess of our own `syntax`.
+GUESSED_SENTENCES_KEY = "rst_guessed_sentences"
 # DocBins of version 0.1 have the same keys without this. Others may use such names, too: only a
 # value of the type that was stored then is taken for ours.
 FACT_PREFIX = "rst_"
@@ -334,6 +336,16 @@ def register_extensions() -> None:
             owner.set_extension(name, getter=getter, setter=setter)
     # `Doc.from_docs` cannot keep a tree, and would print the whole of it in a warning.
     warnings.filterwarnings("ignore", r"\[W102\] Skipping unsupported user data '(rst|layout)_")
+
+
+def knows_sentences(doc: Doc) -> bool:
+    """Tell whether a Doc has sentences that others set. Those of our own `syntax` tell segmenter and
+    parser nothing that its vectors do not tell better.
+
+    doc (Doc): The Doc.
+    RETURNS (bool): Whether it has.
+    """
+    return doc.has_annotation("SENT_START") and not doc.user_data.get(GUESSED_SENTENCES_KEY)
 
 
 def document_fact(doc: Doc, key: str) -> Any:

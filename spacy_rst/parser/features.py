@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from spacy.tokens import Doc, Span
 
+from ..doc import knows_sentences
 from ..orthography import BLANK_LINE, COLONS, COMMAS, OPENING, SENTENCE_ENDS, last_mark
 
 EDU_FEATURES = (
@@ -36,7 +37,7 @@ def edu_features(doc: Doc, edus: Sequence[Span]) -> np.ndarray:
     if not edus:
         return features
     text = doc.text
-    has_sentences = doc.has_annotation("SENT_START")
+    has_sentences = knows_sentences(doc)
     following = ""
     for row, edu in zip(reversed(features), reversed(edus), strict=True):
         content = text[edu.start_char : edu.end_char].strip()

@@ -15,7 +15,7 @@ from spacy.util import load_model, load_model_from_config
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from ..doc import EDUS_KEY, TREE_KEY, set_edus
+from ..doc import EDUS_KEY, TREE_KEY, knows_sentences, set_edus
 from ..doc_layout import LAYOUT_KEY, get_layout, set_layout
 from ..errors import Errors, RstError
 from ..parser.component import SCORE_WEIGHTS
@@ -184,12 +184,11 @@ class Rst(BatchPipe):
 
 def _copy_words(doc: Doc, vocab: Vocab) -> Doc:
     """A Doc with what the pipeline inside may use of another one."""
-    knows_sentences = doc.has_annotation("SENT_START")
     copy = Doc(
         vocab,
         words=[token.text for token in doc],
         spaces=[bool(token.whitespace_) for token in doc],
-        sent_starts=[token.is_sent_start for token in doc] if knows_sentences else None,
+        sent_starts=[token.is_sent_start for token in doc] if knows_sentences(doc) else None,
     )
     if LAYOUT_KEY in doc.spans:
         set_layout(copy, get_layout(doc))

@@ -8,6 +8,7 @@ import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
+from ..doc import knows_sentences
 from ..doc_layout import LAYOUT_KEY, block_starts, ensure_layout, token_blocks
 from .words import HAS_LETTER, Words
 
@@ -55,13 +56,16 @@ class Borders:
         return starts
 
 
-def read_borders(doc: Doc) -> Borders:
+def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     """Find white space, sentences, lines and blocks.
 
     doc (Doc): The Doc, whose layout is read from its text if it has none yet.
+    guessed_sentences (bool): Take the sentences that our own `syntax` found, too.
     RETURNS (Borders): How it is divided.
     """
     attributes = doc.to_array([IS_SPACE, SENT_START])
+    if not (guessed_sentences or knows_sentences(doc)):
+        attributes[:, 1] = 0
     is_space = attributes[:, 0] == 1
     words = Words(doc, is_space)
     sentences, lines = np.zeros((2, len(doc)), dtype=bool)

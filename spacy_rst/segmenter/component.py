@@ -310,7 +310,7 @@ class SentenceEdus(Pipe):
         """
         if doc.spans.get(EDUS_KEY) and not self.overwrite:
             return doc
-        borders = read_borders(doc)
+        borders = read_borders(doc, guessed_sentences=True)
         if not borders.is_space.all() and not doc.has_annotation("SENT_START"):
             raise RstError(Errors.R409.format(name=self.name))
         starts = borders.choose_starts(borders.sentences)

@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d, Ints2d
 
+from ..doc import GUESSED_SENTENCES_KEY
 from ..encoder.vectors import check_encoded
 from ..pipe import TolerantPipe, default_model_config
 from ..shims import LazyNetShim
@@ -134,7 +135,8 @@ class Syntax(TolerantPipe, Tok2Vec):
         vocab (Vocab): The shared vocabulary.
         model (Model): A `spacy_rst.Syntax.v1`.
         name (str): The component's name, under which its loss is recorded.
-        annotate (bool): Put parts of speech, dependencies and sentences on Docs that have none.
+        annotate (bool): Put parts of speech, dependencies and sentences on Docs that have neither
+            dependencies nor sentences. EDUs and trees are the same with and without them.
         loss_weight (float): Weight of the loss, which is the cross entropy of a token's tag, head
             and label.
         max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
@@ -196,7 +198,8 @@ class Syntax(TolerantPipe, Tok2Vec):
         """
         for doc, (vectors, syntax) in zip(docs, predictions, strict=True):
             doc.tensor = cast(np.ndarray, vectors)
-            if syntax is not None and len(doc) and not doc.has_annotation("DEP"):
+            has_own = doc.has_annotation("DEP") or doc.has_annotation("SENT_START")
+            if syntax is not None and len(doc) and not has_own:
                 self._annotate(doc, syntax)
 
     def _annotate(self, doc: Doc, syntax: ParsedSyntax) -> None:
@@ -212,6 +215,7 @@ class Syntax(TolerantPipe, Tok2Vec):
             HEAD: (heads - places).astype(np.int64).view("uint64"),
         }
         table = np.stack([column.astype("uint64") for column in columns.values()], axis=1)
+        doc.user_data[GUESSED_SENTENCES_KEY] = True
         doc.from_array(list(columns), cast(Ints2d, table))
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_rst.errors import RstError
+from spacy_rst.segmenter.boundaries import read_borders
 from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, parser_config
 from tests.sample import sample_docs
 from tests.segmenter.pipelines import make_example, segmenter_config, train
@@ -89,6 +90,7 @@ def test_reloaded_is_the_same_and_config_decides_what_is_annotated(trained, tmp_
     assert one._.rst_tree.splits == other._.rst_tree.splits
     silent = spacy.load(tmp_path, config={"components.syntax.annotate": False})
     doc = silent(text)
+    assert doc._.rst_json == one._.rst_json
     assert not doc.has_annotation("DEP") and not doc.has_annotation("POS")
     assert doc.tensor.shape == one.tensor.shape
     np.testing.assert_allclose(doc.tensor, one.tensor, atol=1e-5)
@@ -105,6 +107,9 @@ def test_keeps_syntax_that_is_there_and_marks_white_space(trained):
     nlp, _ = trained
     doc = Doc(nlp.vocab, words=["a", "b"], heads=[1, 1], deps=["x", "ROOT"], pos=["X", "X"])
     assert [token.dep_ for token in nlp(doc)] == ["x", "ROOT"]
+    doc = Doc(nlp.vocab, words=["a", "b"], sent_starts=[True, True])
+    assert [token.is_sent_start for token in nlp(doc)] == [True, True]
+    assert not doc.has_annotation("DEP")
     doc = nlp("Etxean gelditu ginen.\n\nEuria ari zuen.")
     space = next(token for token in doc if token.is_space)
     assert space.pos_ == "SPACE" and space.head.i == space.i - 1
@@ -157,3 +162,11 @@ def test_is_an_encoder_that_other_components_can_have_for_themselves(trained, tm
     again = spacy.load(tmp_path / "own")
     assert again(text)._.rst_tree.splits == nlp(text)._.rst_tree.splits
     again.update([make_example(again, examples[0].reference)], sgd=again.resume_training())
+
+
+def test_own_sentences_begin_no_edus(trained):
+    nlp, examples = trained
+    doc = nlp(examples[0].reference.text)
+    assert not read_borders(doc).sentences.any()
+    n_sentences = read_borders(doc, guessed_sentences=True).sentences.sum()
+    assert n_sentences == len(list(doc.sents)) > 1
