@@ -339,8 +339,8 @@ def register_extensions() -> None:
 
 
 def knows_sentences(doc: Doc) -> bool:
-    """Tell whether a Doc has sentences that others set. Those of our own `syntax` tell segmenter and
-    parser nothing that its vectors do not tell better.
+    """Tell whether a Doc has sentences that others set. Those of our own `syntax` tell segmenter
+    and parser nothing that its vectors do not tell better.
 
     doc (Doc): The Doc.
     RETURNS (bool): Whether it has.

@@ -136,7 +136,7 @@ class Corpus:
         """Hide the layout of some of the documents, and damage some, each copy by itself."""
         layout, noise = (Random(f"{self.seed} {name} {drawn}") for name in ("layout", "noise"))
         for number, doc in docs:
-            # Where the blocks are an empty list there is nothing to hide; where there is no list the
+            # Where the list of blocks is empty there is nothing to hide; where there is none, the
             # layout would still be read from the text.
             is_unknown = LAYOUT_KEY in doc.spans and not doc.spans[LAYOUT_KEY]
             is_hidden = layout.random() < self.hide_layout and not is_unknown
