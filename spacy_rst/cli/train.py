@@ -56,7 +56,7 @@ def train_cli(
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Train a pipeline like `spacy train`, with several processes on a CPU, or further after an
+    """Train a pipeline as spacy train does, with several processes on a CPU, or further after an
     interruption. Settings of the config can be given as options, e.g. --training.max_steps 100.
 
     \b

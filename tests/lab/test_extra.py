@@ -6,7 +6,7 @@ from tests.processes import run_python
 
 WITHOUT_EXTRA = """
 import sys
-sys.modules["sklearn"] = sys.modules["matplotlib"] = None
+sys.modules["sklearn"] = sys.modules["matplotlib"] = sys.modules["pyarrow"] = None
 import importlib, pkgutil
 import spacy_rst
 from spacy_rst.errors import RstError
@@ -17,6 +17,8 @@ for module in pkgutil.walk_packages(spacy_rst.__path__, "spacy_rst."):
     except RstError as error:
         assert error.code == "R715" and "spacy_rst[analysis]" in str(error)
         needing.append(module.name)
+    except ModuleNotFoundError as error:  # what only `load_arrow` imports, for the extra [ray]
+        assert (module.name, error.name) == ("spacy_rst.cli._arrow", "pyarrow")
 print(*needing)
 
 from typer.testing import CliRunner
