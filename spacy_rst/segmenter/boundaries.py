@@ -65,7 +65,7 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     """
     attributes = doc.to_array([IS_SPACE, SENT_START])
     if not (guessed_sentences or knows_sentences(doc)):
-        attributes[:, 1] = 0
+        attributes[1:, 1] = 0  # the first token begins a sentence in any Doc
     is_space = attributes[:, 0] == 1
     words = Words(doc, is_space)
     sentences, lines = np.zeros((2, len(doc)), dtype=bool)
