@@ -324,6 +324,14 @@ class Errors(metaclass=_MessagesWithCodes):
         "{found}: they come from another encoder. Add the 'tok2vec' that it was trained with, or "
         'nlp.add_pipe("rst") in its place, which brings its own.'
     )
+    R312 = (
+        "With trainable_layers = null no layer is frozen, so there is nothing that cache_frozen "
+        'could keep. Set trainable_layers to a number, or cache_frozen = "none".'
+    )
+    R313 = (
+        'With cache_frozen = "disk" a folder is needed: set cache_folder, for example to '
+        '"training/frozen".'
+    )
     R320 = (
         "Chunks of {chunk} tokens with a margin of {margin} cannot be made. Choose a chunk of at "
         "least 1, and a margin of at least 0."

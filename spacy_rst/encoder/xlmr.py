@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,21 +19,26 @@ from thinc.api import Model, chain, torch2xp, xp2torch
 from thinc.types import Floats2d, Ints1d, Ragged
 
 from ..errors import Errors, RstError
+from .frozen_layers import DiskCache, MemoryCache, StateCache, fingerprint
 from .piece_tokenizer import PieceTokenizer
 from .vectors import split_vectors, token_offsets
 from .xlmr_shim import (
     AUTOCAST_TYPES,
     SPECIAL_PIECES,
+    Rates,
     WindowInputs,
     XlmrShim,
     adapt_transformer,
     read_checkpoint,
+    usable_type,
 )
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel
 
 OVERLAPS = ("center", "mean")
+CACHES = ("none", "memory", "disk")
 
 
 @registry.architectures("spacy_rst.XlmrEncoder.v1")
@@ -46,6 +52,11 @@ def XlmrEncoder(
     mixed_precision: str = "none",
     gradient_checkpointing: bool = False,
     int8: bool = False,
+    cache_frozen: str = "none",
+    cache_gigabytes: float = 4.0,
+    cache_folder: str | None = None,
+    learn_rate_factor: float = 1.0,
+    layer_decay: float = 1.0,
     tokenizer_config: dict[str, Any] | None = None,
     transformer_config: dict[str, Any] | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
@@ -65,11 +76,20 @@ def XlmrEncoder(
     max_batch_pieces (int | None): The most word pieces, padding and special pieces included, that
         run through the model at once. None for 1,024 on a CPU and 8,192 on a GPU.
     mixed_precision (str): "none", "fp16" or "bf16": the number format of the transformer on a GPU.
-        It has no effect on a CPU.
+        On a CPU "bf16" has an effect if there are instructions for it, and "fp16" has none.
     gradient_checkpointing (bool): Whether the trained layers are computed again for their
         gradients, which takes more time and much less memory.
     int8 (bool): Whether a trained pipeline runs with 8-bit weights, which takes less time and
         memory and changes the vectors a little. It has no effect on a GPU, and is not for training.
+    cache_frozen (str): Where training keeps what the frozen layers make of each window, so that it
+        is computed once: "memory", "disk", or "none" for nowhere. These layers then have no
+        dropout.
+    cache_gigabytes (float): The most that is kept, in half precision: 1.5 kB for each piece of a
+        window and a width of 768.
+    cache_folder (str | None): Where "disk" keeps it. Other trainings with the same frozen weights
+        find it there.
+    learn_rate_factor (float): The learning rate of the top layer, as a share of the optimizer's.
+    layer_decay (float): The rate of each layer, as a share of that of the layer above it.
     tokenizer_config (dict[str, Any] | None): Settings for `AutoTokenizer.from_pretrained`.
     transformer_config (dict[str, Any] | None): Settings for `AutoConfig.from_pretrained`, such as
         `hidden_dropout_prob`.
@@ -83,6 +103,17 @@ def XlmrEncoder(
         raise RstError(Errors.R301.format(cap=max_batch_pieces, longest=longest))
     _check_choice("mixed_precision", mixed_precision, AUTOCAST_TYPES)
     _check_choice("overlap", overlap, OVERLAPS)
+    _check_choice("cache_frozen", cache_frozen, CACHES)
+    if cache_frozen != "none" and trainable_layers is None:
+        raise RstError(Errors.R312)
+    if cache_frozen == "disk" and cache_folder is None:
+        raise RstError(Errors.R313)
+    make_cache = partial(
+        _make_cache,
+        max_bytes=int(cache_gigabytes * 1e9),
+        folder=cache_folder if cache_frozen == "disk" else None,
+        mixed_precision=mixed_precision,
+    )
     adapt = partial(
         adapt_transformer,
         window=window,
@@ -103,7 +134,16 @@ def XlmrEncoder(
             read=partial(read_checkpoint, name, tokenizer_config or {}, transformer_config or {}),
         ),
         dims={"nO": None},
-        shims=[XlmrShim(adapt, max_batch_pieces, mixed_precision, int8)],
+        shims=[
+            XlmrShim(
+                adapt,
+                max_batch_pieces,
+                mixed_precision,
+                int8,
+                make_cache if cache_frozen != "none" else None,
+                Rates(learn_rate_factor, layer_decay),
+            )
+        ],
     )
 
 
@@ -147,6 +187,17 @@ def XlmrTok2Vec(
     from spacy_transformers.layers.trfs2arrays import trfs2arrays
 
     return chain(_replace_listener(transformer), trfs2arrays(pooling, grad_factor))
+
+
+def _make_cache(
+    frozen: torch.nn.Module, *, max_bytes: int, folder: str | None, mixed_precision: str
+) -> StateCache:
+    """A cache in memory, or in a folder for these weights and their number format."""
+    if folder is None:
+        return MemoryCache(max_bytes)
+    device = next(frozen.parameters()).device
+    weights = fingerprint(frozen, usable_type(mixed_precision, device))
+    return DiskCache(Path(folder, weights), max_bytes)
 
 
 def _encoder_init(

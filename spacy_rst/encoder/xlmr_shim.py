@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +14,11 @@ import torch
 from thinc.api import Optimizer, PyTorchGradScaler
 
 from ..errors import Errors, RstError
+from ..precision import has_fast_bfloat16
 from ..shims import NetShim
 from ..windows import batch_by_size, cut_windows
 from .alignment import Ints, lending_tokens, pair_tokens_and_pieces, token_piece_ranges
+from .frozen_layers import FrozenLayers, StateCache
 from .int8_net import Int8Embedding, round_linear_layers
 from .piece_tokenizer import PieceTokenizer
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 MODEL_TYPES = ("xlm-roberta", "roberta", "camembert", "bert", "mpnet")
 SPECIAL_PIECES = 2
 AUTOCAST_TYPES = {"none": None, "fp16": torch.float16, "bf16": torch.bfloat16}
+LAYER_NAME = re.compile(r"encoder\.layer\.(\d+)\.")
 # More at once is no faster on a CPU, and needs more memory.
 BATCH_PIECES = {"cpu": 1024, "cuda": 8192}
 
@@ -146,6 +150,51 @@ def count_positions(transformer: PreTrainedModel) -> int:
     return positions.num_embeddings - unused
 
 
+def usable_type(mixed_precision: str, device: torch.device) -> torch.dtype | None:
+    """Find the number format for large products: half precision is for GPUs, and bfloat16 for
+    CPUs with instructions for it. On others it would only be slower and less exact.
+
+    mixed_precision (str): A key of `AUTOCAST_TYPES`.
+    device (torch.device): The device.
+    RETURNS (torch.dtype | None): The format, or None for that of the weights.
+    """
+    wanted = AUTOCAST_TYPES[mixed_precision]
+    if device.type == "cpu" and not (wanted is torch.bfloat16 and has_fast_bfloat16()):
+        return None
+    return wanted
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast the layers of a transformer learn.
+
+    top (float): The rate of the last layer, as a share of the optimizer's.
+    decay (float): The rate of each layer as a share of that of the layer above.
+    """
+
+    top: float = 1.0
+    decay: float = 1.0
+
+    def applied_to(self, optimizer: Optimizer, transformer: torch.nn.Module) -> Any:
+        """Slow an optimizer down.
+
+        optimizer (Optimizer): The optimizer.
+        transformer (torch.nn.Module): What it changes, with `encoder.layer`, as XLM-R. What lies
+            below the layers learns like one more layer.
+        RETURNS (Any): What to call in its place.
+        """
+        if self == Rates():
+            return optimizer
+        n_layers = len(cast(torch.nn.ModuleList, transformer.get_submodule("encoder.layer")))
+
+        def change(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
+            found = LAYER_NAME.match(key[1])
+            depth = n_layers - 1 - int(found[1]) if found else n_layers
+            return optimizer(key, weights, gradient, lr_scale=self.top * self.decay**depth)
+
+        return change
+
+
 class XlmrShim(NetShim):
     """The transformer and its tokenizer inside a thinc model.
 
@@ -156,6 +205,9 @@ class XlmrShim(NetShim):
     max_batch_pieces (int | None): The most pieces at once. None for what suits the device.
     mixed_precision (str): A key of `AUTOCAST_TYPES`.
     int8 (bool): Run with 8-bit weights on a CPU.
+    make_cache (Callable | None): Makes a cache for what a transformer of the frozen layers alone
+        computes, when training begins. None to compute it each time.
+    rates (Rates): How fast the layers learn.
     """
 
     tokenizer: PieceTokenizer
@@ -166,17 +218,28 @@ class XlmrShim(NetShim):
         max_batch_pieces: int | None,
         mixed_precision: str,
         int8: bool = False,
+        make_cache: Callable[[torch.nn.Module], StateCache] | None = None,
+        rates: Rates | None = None,
     ):
         super().__init__(None)
         self.adapt = adapt
         self.max_batch_pieces = max_batch_pieces
         self.mixed_precision = mixed_precision
         self.int8 = int8
+        self.make_cache = make_cache
+        self.rates = rates or Rates()
+        self._frozen: FrozenLayers | None = None
 
     @property
     def width(self) -> int:
         """RETURNS (int): The width of the token vectors."""
         return int(self._model.config.hidden_size)
+
+    @property
+    def autocast_type(self) -> torch.dtype | None:
+        """RETURNS (torch.dtype | None): The number format of large products, if it is another one
+        than that of the weights."""
+        return usable_type(self.mixed_precision, self.device)
 
     def attach(self, transformer: PreTrainedModel, tokenizer: PieceTokenizer) -> None:
         """Take a transformer, and adapt it to the config.
@@ -190,6 +253,7 @@ class XlmrShim(NetShim):
             round_linear_layers(self._model)
             self._model.set_input_embeddings(Int8Embedding(self._model.get_input_embeddings()))
         self.tokenizer = tokenizer
+        self._frozen = None
         needs_scaling = self.mixed_precision == "fp16" and self.device.type == "cuda"
         self._grad_scaler = PyTorchGradScaler(enabled=needs_scaling)
         self._grad_scaler.to_(self.device)
@@ -215,6 +279,11 @@ class XlmrShim(NetShim):
         """
         self.check_floats()
         self.net.train()
+        if self.make_cache is not None:
+            if self._frozen is None:
+                self._frozen = FrozenLayers.of(self._model, self.make_cache)
+            # What is kept must not depend on what dropout took away when it was computed.
+            self._frozen.lower.eval()
         return self._run(inputs)
 
     def check_floats(self) -> None:
@@ -234,7 +303,7 @@ class XlmrShim(NetShim):
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
         if gradients:
             self._grad_scaler.unscale(gradients)
-        super().finish_update(optimizer)
+        super().finish_update(self.rates.applied_to(optimizer, self._model))
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Weights, config and tokenizer, without any pickle.
@@ -333,13 +402,15 @@ class XlmrShim(NetShim):
             padded[n, : len(window_ids)] = window_ids
             mask[n, : len(window_ids)] = 1
         device = self.device
-        autocast_type = AUTOCAST_TYPES[self.mixed_precision]
-        # On a CPU half precision is slower and less exact, so the setting is for GPUs alone.
-        enabled = autocast_type is not None and device.type == "cuda"
-        with torch.autocast(device.type, dtype=autocast_type, enabled=enabled):
-            output = self._model(
-                input_ids=torch.from_numpy(padded).to(device),
-                attention_mask=torch.from_numpy(mask).to(device),
-                return_dict=True,
-            )
+        pieces, is_piece = torch.from_numpy(padded).to(device), torch.from_numpy(mask).to(device)
+        with torch.autocast(
+            device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None
+        ):
+            if self._frozen is None:
+                output = self._model(input_ids=pieces, attention_mask=is_piece, return_dict=True)
+            else:
+                states = self._frozen.states(ids, pieces, is_piece)
+                output = self._frozen.upper(
+                    inputs_embeds=states, attention_mask=is_piece, return_dict=True
+                )
         return output.last_hidden_state.float().flatten(end_dim=1)

@@ -48,9 +48,11 @@ class SharedOptimizer:
             end = size + parameter.read().size
             self._slots[parameter.key] = _Slot(number, slice(size, end), parameter)
             size = end
-        self._message = torch.zeros(size + len(parameters))
+        self._message = torch.zeros(size + 2 * len(parameters))
         numbers = self._message.numpy()
-        self._gradients, self._is_set = numbers[:size], numbers[size:]
+        self._gradients = numbers[:size]
+        # For each parameter, how many workers have a gradient, and the sum of their rates.
+        self._n_set, self._rates = numbers[size:].reshape(2, -1)
 
     @property
     def averages(self) -> dict[tuple[int, str], FloatsXd] | None:
@@ -63,18 +65,25 @@ class SharedOptimizer:
         return self.optimizer.learn_rate
 
     def __call__(
-        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd
+        self,
+        key: tuple[int, str],
+        weights: FloatsXd,
+        gradient: FloatsXd,
+        *,
+        lr_scale: float = 1.0,
     ) -> tuple[FloatsXd, FloatsXd]:
         """Take a gradient. The weights are changed by `step_schedules`.
 
         key (tuple[int, str]): The parameter.
         weights (FloatsXd): Its weights.
         gradient (FloatsXd): Its gradient, set to zero.
+        lr_scale (float): Its learning rate, as a share of the optimizer's.
         RETURNS (tuple[FloatsXd, FloatsXd]): The same weights and gradient.
         """
         slot = self._slots[key]
         self._gradients[slot.place] += gradient.ravel()
-        self._is_set[slot.number] = 1
+        self._n_set[slot.number] = 1
+        self._rates[slot.number] = lr_scale
         gradient *= 0
         return weights, gradient
 
@@ -88,10 +97,11 @@ class SharedOptimizer:
         self.worker.add_up(self._message)
         self._gradients /= self.worker.count
         for key, slot in self._slots.items():
-            if self._is_set[slot.number]:
+            if n_set := self._n_set[slot.number]:
                 weights = slot.parameter.read()
-                gradient = self._gradients[slot.place].reshape(weights.shape)
-                weights, _ = self.optimizer(key, weights, cast(FloatsXd, gradient))
+                gradient = cast(FloatsXd, self._gradients[slot.place].reshape(weights.shape))
+                rate = float(self._rates[slot.number] / n_set)
+                weights, _ = self.optimizer(key, weights, gradient, lr_scale=rate)
                 slot.parameter.write(weights)
         self._message.zero_()
 
