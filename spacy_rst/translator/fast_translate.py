@@ -50,7 +50,9 @@ class FastTranslator:
         engine = self._load()
 
         def translate_one(text: str) -> str:
-            return engine.translate(text, direction) if text.strip() else text
+            # It makes words up for dashes and symbols on their own.
+            has_words = any(map(str.isalnum, text))
+            return engine.translate(text, direction) if has_words else text
 
         # The package has no batches, but it lets go of Python's lock while it computes.
         with ThreadPoolExecutor(self.threads) as pool:
