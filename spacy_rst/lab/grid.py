@@ -56,10 +56,14 @@ class Approach(BaseModel, extra="forbid", frozen=True):
     config (Path): The training config.
     corpus (Path): The folder with `train`, `dev` and `test`, as `spacy rst prepare` or
         `spacy rst translate` makes it.
+    trainings (list[str] | None): Which of the grid's trainings to run, None for all.
+    overrides (dict[str, Any]): Changes to the config, which come before those of the grid.
     """
 
     config: Path
     corpus: Path
+    trainings: list[Training] | None = None
+    overrides: dict[str, Any] = {}
 
 
 class Grid(BaseModel, extra="forbid", frozen=True):
@@ -97,8 +101,9 @@ class Grid(BaseModel, extra="forbid", frozen=True):
         return [
             Cell(training, approach, seed, languages)
             for seed in self.seeds
-            for approach in self.approaches
+            for approach, settings in self.approaches.items()
             for training, languages in self._trainings().items()
+            if settings.trainings is None or _kind(training) in settings.trainings
         ]
 
     def _trainings(self) -> dict[str, tuple[str, ...]]:
@@ -164,8 +169,9 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
         # Not by language: translated documents say that they are English.
         overrides[f"corpora.{part}.languages"] = None
         overrides[f"corpora.{part}.treebanks"] = sorted(grid.treebanks(cell.languages))
-    for key in ("all", cell.training.partition("-")[0]):
+    for key in ("all", _kind(cell.training)):
         overrides |= grid.overrides.get(key, {})  # type: ignore[call-overload]
+    overrides |= approach.overrides
     try:
         config = load_config(approach.config, overrides=overrides, interpolate=False)
         weights = config["training"]["score_weights"]
@@ -173,6 +179,11 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RstError(Errors.R732.format(path=approach.config, error=error)) from error
     return config
+
+
+def _kind(training: str) -> str:
+    """RETURNS (str): What a grid calls a training: "mono" for "mono-de"."""
+    return training.partition("-")[0]
 
 
 def _mean_over_languages(weights: Mapping[str, float | None]) -> dict[str, float | None]:

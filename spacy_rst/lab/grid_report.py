@@ -25,7 +25,11 @@ from .tables import METHOD_NAMES, Row, aggregate_scores, published_rows, write_t
 
 FORMATS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 SYSTEM_NAMES = {"en": "EN-Training", "multi": "Multi-Training", "mono": "One language alone"}
-APPROACH_NAMES = {"encoder": "cross-lingual encoder", "translated": "translated"}
+APPROACH_NAMES = {
+    "encoder": "cross-lingual encoder",
+    "encoder_copies": "cross-lingual encoder and translated copies",
+    "translated": "translated",
+}
 # Treebanks that come as dependencies; their trees are rebuilt, and not the annotators' own.
 REBUILT_SUFFIX = ".rels"
 TRANSFER_SCORE = "Full, original Parseval, micro F1 (test)"

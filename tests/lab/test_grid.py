@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import srsly
-from spacy.util import load_config
+from spacy.util import load_config, registry
 
 from spacy_rst.errors import RstError
 from spacy_rst.lab.grid import cell_config, fingerprint, hash_corpus, make_grid, read_grid
@@ -68,6 +68,30 @@ def test_english_alone_is_trained_once():
     assert names == ["mono-en", "mono-de", "mono-eu"]
     names = [cell.training for cell in grid(trainings=["mono", "en"], seeds=[0]).cells()]
     assert names == ["en", "mono-de", "mono-eu"]
+
+
+def test_an_approach_may_have_trainings_and_overrides_of_its_own():
+    approach = CONTENT["approaches"]["encoder"]
+    copies = {"@readers": "spacy_rst.TranslatedCopies.v1", "path": "translated", "held_out": "dev"}
+    augmented = {
+        **approach,
+        "trainings": ["mono", "multi"],
+        "overrides": {"corpora.train.augment": copies, "training.max_epochs": 7},
+    }
+    both = grid(
+        approaches={"encoder": approach, "augmented": augmented},
+        trainings=["en", "multi", "mono"],
+        seeds=[0],
+        overrides={"all": {"training.max_epochs": 2}},
+    )
+    names = [cell.name for cell in both.cells() if cell.approach == "augmented"]
+    assert names == [f"{name}.augmented.seed0" for name in ("multi", "mono-de", "mono-eu")]
+    config = cell_config(both, cell_named(both, names[0])).interpolate()
+    assert config["training"]["max_epochs"] == 7
+    assert config["corpora"]["train"]["augment"] == copies
+    assert registry.resolve(config["corpora"])["train"].augment.held_out == "dev"
+    config = cell_config(both, cell_named(both, "multi.encoder.seed0"))
+    assert config["training"]["max_epochs"] == 2 and config["corpora"]["train"]["augment"] is None
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yml")), ids=lambda path: path.stem)
@@ -131,6 +155,10 @@ def test_overrides_for_all_and_for_one_training():
         ({"approaches": ["encoder"]}, "approaches: Input should be a valid dictionary"),
         ({"approaches": {"encoder": {"corpus": "c"}}}, "approaches.encoder.config: Field required"),
         ({"approaches": {"encoder": "c"}}, "approaches.encoder: Input should be"),
+        (
+            {"approaches": {"encoder": {"config": "a", "corpus": "b", "trainings": ["de"]}}},
+            "approaches.encoder.trainings.0: Input should be",
+        ),
         ({"approaches": {"../x": {"config": "a", "corpus": "b"}}}, "approaches.../x"),
         (
             {"trainings": ["en", "zero-shot"]},

