@@ -16,7 +16,7 @@ PACKAGE = Path(spacy_rst.__file__).parent
 # From left to right. A room (a folder or a file) imports from the lines above its own only.
 ROOMS = """
     about errors
-    tables orthography util
+    tables orthography util precision
     relations
     tree
     layout
@@ -48,7 +48,8 @@ PURE = (
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
 NETS = (
-    "net", "int8_net", "pieces_cache", "pieces_linear", "pieces_net", "recurrent", "splitters",
+    "net", "int8_net", "pieces_cache", "pieces_linear", "pieces_net", "precision", "recurrent",
+    "splitters",
 )  # fmt: skip
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]
