@@ -22,6 +22,7 @@ ROOMS = """
     layout
     languages spans
     doc doc_layout
+    fast_layers
     windows shims recurrent
     gold
     treebank
@@ -48,7 +49,7 @@ PURE = (
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
 NETS = (
-    "net", "int8_net", "pieces_cache", "pieces_linear", "pieces_net", "precision", "recurrent",
+    "net", "int8_net", "pieces_cache", "fast_layers", "pieces_net", "precision", "recurrent",
     "splitters",
 )  # fmt: skip
 

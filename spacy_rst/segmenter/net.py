@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from ..fast_layers import FastLSTM
 from ..recurrent import RecurrentNet, run_packed
 from ..windows import batch_by_size, cut_windows
 
@@ -40,7 +41,7 @@ class EduNet(RecurrentNet):
         super().__init__()
         self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
-        self.encoder = nn.LSTM(
+        self.encoder = FastLSTM(
             token_width + n_features,
             hidden_width // 2,
             layers,

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from ..fast_layers import FastLinear, FastLSTM
 from ..recurrent import RecurrentNet, run_packed
 from ..windows import batch_by_size
 
@@ -117,22 +118,22 @@ class SyntaxNet(RecurrentNet):
             label_width=label_width,
         )
         self.dropout = nn.Dropout(0.0)
-        self.encoder = nn.LSTM(
+        self.encoder = FastLSTM(
             token_width, hidden_width // 2, layers, bidirectional=True, batch_first=True
         )
-        self.tag = nn.Linear(hidden_width, n_tags)
+        self.tag = FastLinear(hidden_width, n_tags)
         # What a token is as a dependent: for the arcs and for the labels; then as a head: the
         # same, and what its dependents are told about it.
-        self.as_dependent = nn.Linear(hidden_width, arc_width + label_width)
-        self.as_head = nn.Linear(hidden_width, arc_width + 2 * label_width)
+        self.as_dependent = FastLinear(hidden_width, arc_width + label_width)
+        self.as_head = FastLinear(hidden_width, arc_width + 2 * label_width)
         self.root = nn.Parameter(torch.zeros(arc_width + 2 * label_width))
-        self.arc = nn.Linear(arc_width, arc_width)
+        self.arc = FastLinear(arc_width, arc_width)
         # How likely a token's head lies at each distance, to its left and to its right.
-        self.distance = nn.Linear(hidden_width, 2 * len(DISTANCES))
-        self.label = nn.Linear(label_width, n_labels)
+        self.distance = FastLinear(hidden_width, 2 * len(DISTANCES))
+        self.label = FastLinear(label_width, n_labels)
         self.arc_width, self.label_width = arc_width, label_width
         n_facts = n_tags + 2 * n_labels + label_width + 3
-        self.mix = nn.Linear(token_width + hidden_width + n_facts, width)
+        self.mix = FastLinear(token_width + hidden_width + n_facts, width)
         self.normalize = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor, lengths: Sequence[int]) -> SyntaxScores:
