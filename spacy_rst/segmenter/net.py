@@ -83,11 +83,16 @@ class EduNet(RecurrentNet):
         margin (int): Context at each side of a window of which the scores are not kept.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
-        inputs = self._inputs(tokens, features)
         windows = cut_windows(lengths, window, margin)
         kept = [self.score.bias.new_zeros(0)]
         for batch in batch_by_size(windows, BATCH_TOKENS, lambda part: part.end - part.start):
-            scores = self._score([inputs[part.start : part.end] for part in batch])
+            # What the windows see lies side by side, but for other documents between them.
+            first, last = batch[0].start, batch[-1].end
+            inputs = self._inputs(
+                tokens[first:last], None if features is None else features[first:last]
+            )
+            rows = [inputs[part.start - first : part.end - first] for part in batch]
+            scores = self._score(rows)
             parts = scores.split([part.end - part.start for part in batch])
             kept += [
                 row[part.keep_start - part.start : part.keep_end - part.start]

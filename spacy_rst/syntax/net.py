@@ -22,7 +22,7 @@ from ..recurrent import RecurrentNet, run_packed
 from ..windows import batch_by_size
 
 # Tokens that run through the net at once when predicting. More would hardly be faster.
-BATCH_TOKENS = 4_000
+BATCH_TOKENS = 2_000
 # No target for this token.
 UNKNOWN = -100
 # A head that lies so many tokens away is far.
@@ -206,13 +206,13 @@ class SyntaxNet(RecurrentNet):
         RETURNS (tuple[Tensor, list[ParsedSyntax]]): Float (total_tokens, width), and the syntax of
             each document if that is wanted.
         """
-        vectors = [tokens.new_zeros(0, self.mix.out_features)]
+        vectors = tokens.new_empty(len(tokens), self.mix.out_features)
         parsed: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         start = 0
         for batch in batch_by_size((n for part in lengths for n in part), BATCH_TOKENS, int):
             end = start + sum(batch)
             scores = self(tokens[start:end], batch)
-            vectors.append(scores.vectors)
+            vectors[start:end] = scores.vectors
             if is_space is not None:
                 tags, labels = (
                     part.argmax(1).cpu().numpy() for part in (scores.tags, scores.labels)
@@ -224,7 +224,7 @@ class SyntaxNet(RecurrentNet):
                     tree = find_tree(heads[rows], own_space)
                     parsed.append((tags[rows], tree, labels[rows]))
             start = end
-        return torch.cat(vectors), [] if is_space is None else _join_chunks(parsed, lengths)
+        return vectors, [] if is_space is None else _join_chunks(parsed, lengths)
 
 
 def _join_chunks(
