@@ -33,9 +33,16 @@ LSTM_MODE = 2
 SMALLEST_STEP = 8
 
 
-def is_predicting(inputs: Tensor) -> bool:
-    """RETURNS (bool): Whether layers can take the fast way: nothing is learned, on a CPU."""
-    return IS_ONEDNN_USED and inputs.device.type == "cpu" and not torch.is_grad_enabled()
+def is_predicting(inputs: Tensor, layer: nn.Module | None = None) -> bool:
+    """Tell whether the fast way can be taken.
+
+    inputs (Tensor): What goes into a layer.
+    layer (nn.Module | None): The layer. In training it works as ever, also where no gradients are
+        wanted: what is learned there must fit what was read.
+    RETURNS (bool): Whether nothing is learned, on a CPU.
+    """
+    is_fixed = not torch.is_grad_enabled() and not (layer is not None and layer.training)
+    return IS_ONEDNN_USED and is_fixed and inputs.device.type == "cpu"
 
 
 def number_format(bfloat16: bool) -> torch.dtype:
@@ -114,7 +121,7 @@ class FastLinear(nn.Linear):
         relu (bool): Whether only what is positive is kept.
         RETURNS (Tensor): (..., n_outputs), numbers of the same kind.
         """
-        if not (is_predicting(inputs) and inputs.numel()):
+        if not (is_predicting(inputs, self) and inputs.numel()):
             outputs = F.linear(inputs, self.weight, self.bias)
             return F.relu(outputs) if relu else outputs
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]

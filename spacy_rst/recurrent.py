@@ -102,7 +102,7 @@ def _is_faster_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> bool:
 def _run_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
     """Run each direction by itself: the way back over sequences that are turned around, so that
     padding always follows the end."""
-    if isinstance(layer, FastLSTM) and is_predicting(sequences[0]):
+    if isinstance(layer, FastLSTM) and is_predicting(sequences[0], layer):
         return _predict_padded(layer, sequences)
     lengths = torch.tensor([len(sequence) for sequence in sequences])
     columns = torch.arange(len(sequences))
