@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 
 from .errors import Errors, RstError
+from .fast_layers import FastLSTM, is_predicting
 
 Net = TypeVar("Net", bound="RecurrentNet")
 # A batch of sequences is padded to at most so many times its size: when learning, and otherwise.
@@ -60,6 +61,8 @@ class RecurrentNet(nn.Module):
         mode (bool): Whether to train.
         RETURNS (RecurrentNet): The net itself.
         """
+        if mode == self.training:  # after each update the weights are put together, too
+            return self
         for module in self.modules():
             if isinstance(module, nn.RNNBase):
                 module.flatten_parameters()
@@ -99,6 +102,8 @@ def _is_faster_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> bool:
 def _run_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
     """Run each direction by itself: the way back over sequences that are turned around, so that
     padding always follows the end."""
+    if isinstance(layer, FastLSTM) and is_predicting(sequences[0], layer):
+        return _predict_padded(layer, sequences)
     lengths = torch.tensor([len(sequence) for sequence in sequences])
     columns = torch.arange(len(sequences))
     steps = torch.arange(int(lengths.max())).unsqueeze(1)
@@ -121,3 +126,24 @@ def _run_padded(layer: nn.RNNBase, sequences: Sequence[Tensor]) -> tuple[list[Te
         states = torch.cat(outputs, dim=2)
     rows = zip(states.unbind(1), lengths.tolist(), strict=True)
     return [row[:length] for row, length in rows], torch.stack(last)
+
+
+def _predict_padded(layer: FastLSTM, sequences: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """What `_run_padded` does, with a layer that is faster when nothing is learned."""
+    lengths = [len(sequence) for sequence in sequences]
+    if len(set(lengths)) == 1:
+        states, in_order = layer.run(torch.stack(list(sequences), dim=1))
+        return list(states.unbind(1)), torch.stack([output[-1] for output in in_order]).to(
+            states.dtype
+        )
+    ends, columns = torch.tensor(lengths), torch.arange(len(lengths))
+    steps = torch.arange(max(lengths)).unsqueeze(1)
+    turned = torch.where(steps < ends, ends - 1 - steps, steps) * len(lengths) + columns
+    rows = turned.flatten()
+
+    def turn(states: Tensor) -> Tensor:
+        return states.flatten(0, 1).index_select(0, rows).view_as(states)
+
+    states, in_order = layer.run(pad_sequence(list(sequences)), turn)
+    outputs = [row[:length] for row, length in zip(states.unbind(1), lengths, strict=True)]
+    return outputs, torch.stack([output[ends - 1, columns] for output in in_order]).to(states.dtype)

@@ -22,6 +22,7 @@ ROOMS = """
     layout
     languages spans
     doc doc_layout
+    fast_layers
     windows shims recurrent
     gold
     treebank
@@ -48,8 +49,8 @@ PURE = (
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
 NETS = (
-    "net", "int8_net", "pieces_cache", "pieces_linear", "pieces_net", "precision", "recurrent",
-    "splitters",
+    "net", "int8_net", "pieces_cache", "fast_layers", "frozen_layers", "pieces_net", "precision",
+    "recurrent", "splitters",
 )  # fmt: skip
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]

@@ -57,6 +57,7 @@ def PieceEncoder(
     train_convolutions: bool = False,
     cached_tokens: int = 0,
     chunk: int = 2000,
+    bfloat16: bool = True,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A pretrained multilingual encoder over word pieces, made of convolutions.
 
@@ -77,6 +78,8 @@ def PieceEncoder(
         kB each), as long as the convolutions are not learned. 0 for none.
     chunk (int): Longer documents are read in chunks of so many tokens, each with all that its
         vectors depend on around it: the result is the same. In training documents are not cut.
+    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
+        has instructions for it. Elsewhere, and in training, it has no effect.
     RETURNS (Model[list[Doc], list[Floats2d]]): The encoder.
     RAISES (RstError): For sizes that make no encoder.
     """
@@ -93,6 +96,7 @@ def PieceEncoder(
         depth=depth,
         dropout=dropout,
         train_convolutions=train_convolutions,
+        bfloat16=bfloat16,
     )
     return Model(
         "piece_encoder",
@@ -184,10 +188,13 @@ def _decompress(compressed: bytes, target: np.ndarray) -> None:
         raise ValueError(f"The table of pieces has {place} bytes in place of {len(target)}.")
 
 
-def _make_net(**settings: Any) -> PieceNet:
+def _make_net(*, bfloat16: bool, **settings: Any) -> PieceNet:
+    from ..fast_layers import set_bfloat16
     from .pieces_net import PieceNet
 
-    return PieceNet(**settings)
+    net = PieceNet(**settings)
+    set_bfloat16(net, bfloat16)
+    return net
 
 
 def _init(
@@ -369,7 +376,7 @@ def make_batch(
 def _predict(model: Model, docs: Sequence[Doc], chunk: int) -> list[Floats2d]:
     import torch
 
-    from .pieces_linear import round_up
+    from ..fast_layers import round_up
 
     shim = _shim(model)
     net: PieceNet = shim.net

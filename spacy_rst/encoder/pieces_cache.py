@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from .pieces_linear import linear, round_up
+from ..fast_layers import linear, round_up
 
 if TYPE_CHECKING:
     from .pieces_net import Convolution, PieceTable

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor, nn
 
+from ..fast_layers import FastLinear, number_format, round_up
 from .pieces_cache import PieceCache
-from .pieces_linear import linear, round_up
 
 # The rows that each pretrained convolution takes, and how many of them lie before the one that it
 # computes.
@@ -94,10 +94,10 @@ class Convolution(nn.Module):
         super().__init__()
         self.window = window
         self.before = ROWS_BEFORE[window]
-        self.project = nn.Linear(table_width, width)
+        self.project = FastLinear(table_width, width)
         self.normalize = nn.LayerNorm(width, eps=epsilon)
-        self.first = nn.Linear(window * width, width)
-        self.second = nn.Linear(window * width, width)
+        self.first = FastLinear(window * width, width)
+        self.second = FastLinear(window * width, width)
 
     def forward(self, rows: Tensor, texts: _Texts) -> Tensor:
         """Convolve.
@@ -153,9 +153,9 @@ class PieceNet(nn.Module):
         for module in (self.convolutions, self.normalize):
             module.requires_grad_(train_convolutions)
         self.embeddings = nn.ModuleList(_small_embedding(rows, hash_width) for rows in hash_rows)
-        self.mix = nn.Linear(pooled_width + len(hash_rows) * hash_width, width)
+        self.mix = FastLinear(pooled_width + len(hash_rows) * hash_width, width)
         self.normalize_mix = nn.LayerNorm(width)
-        self.layers = nn.ModuleList(nn.Linear(3 * width, 2 * width) for _ in range(depth))
+        self.layers = nn.ModuleList(FastLinear(3 * width, 2 * width) for _ in range(depth))
         self.normalize_layers = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
         self.dropout = nn.Dropout(0.0)
         self.set_dropout(dropout)
@@ -240,11 +240,11 @@ class PieceNet(nn.Module):
             for number, table in enumerate(self.embeddings)
         ]
         inputs = self.dropout(torch.cat([pooled, *embedded], dim=1))
-        tokens = self.normalize_mix(F.gelu(linear(inputs, self.mix.weight, self.mix.bias)))
+        tokens = self.normalize_mix(F.gelu(self.mix(inputs)))
         texts = _Texts(token_counts, tokens.device)
         for layer, normalize in zip(self.layers, self.normalize_layers, strict=True):
             windows = texts.windows(self.dropout(tokens), 3, 1)
-            mixed = linear(windows, cast(Tensor, layer.weight), cast(Tensor, layer.bias))
+            mixed = layer(windows)
             tokens = normalize(tokens + F.glu(mixed, dim=1))
         return tokens
 
@@ -296,12 +296,12 @@ class PieceNet(nn.Module):
         stacks = known.convolve(slots, ROWS_SEEN)
         for convolution, below in zip(convolutions, stacks, strict=True):
             width = below.shape[1]
-            windows = below[ROWS_SEEN - convolution.before :].as_strided(
+            layer = convolution.second
+            rounded = below.to(number_format(layer.bfloat16))
+            windows = rounded[ROWS_SEEN - convolution.before :].as_strided(
                 (len(inner), convolution.window * width), (width, 1)
             )
-            layer = convolution.second
-            above = linear(windows, layer.weight, layer.bias, relu=True)
-            parts.append(above.add_(below[ROWS_SEEN:-ROWS_SEEN]))
+            parts.append(below[ROWS_SEEN:-ROWS_SEEN] + layer(windows, relu=True))
         return self.normalize(torch.cat(parts, dim=1))
 
 

@@ -77,7 +77,10 @@ def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tenso
     RETURNS (Tensor): Float (total_tokens, width).
     """
     filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
-    joined = model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, width)
+    if len(filled) == 1:
+        joined = filled[0]
+    else:
+        joined = model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, width)
     return xp2torch(joined, device=cast(LazyNetShim, model.shims[0]).device)
 
 

@@ -51,6 +51,7 @@ def build_rst_parser(
     layout: LayoutMode = "none",
     attention: bool = False,
     label_ends: bool = False,
+    bfloat16: bool = True,
 ) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 
@@ -82,6 +83,8 @@ def build_rst_parser(
     attention (bool): Learn how much each token of an EDU counts, instead of taking their mean.
     label_ends (bool): Choose labels by the first and the last EDU of the two parts, too, beside the
         means of the parts.
+    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
+        has instructions for it. Elsewhere, and in training, it has no effect.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
         trees, a function from `GoldTree`s to the split loss and the label loss, and a callback that
         takes their sum.
@@ -91,6 +94,7 @@ def build_rst_parser(
         raise RstError(Errors.R256)
     make_net = partial(
         _make_net,
+        bfloat16=bfloat16,
         hidden_width=hidden_width,
         encoder_layers=encoder_layers,
         classifier_width=classifier_width,
@@ -128,10 +132,13 @@ def build_rst_parser(
     )
 
 
-def _make_net(**options: Any) -> RstNet:
+def _make_net(*, bfloat16: bool, **options: Any) -> RstNet:
+    from ..fast_layers import set_bfloat16
     from .net import RstNet
 
-    return RstNet(**options)
+    net = RstNet(**options)
+    set_bfloat16(net, bfloat16)
+    return net
 
 
 def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:

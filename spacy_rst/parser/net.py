@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..fast_layers import FastLinear
 from ..recurrent import RecurrentNet, run_packed
 from .spans import (
     CODES_OF_A_KIND,
@@ -106,8 +107,8 @@ class LabelClassifier(nn.Module):
         self.dropout = nn.Dropout(0.0)
         self.with_ends = with_ends
         part_width = hidden_width * (3 if with_ends else 1)
-        self.project_left = nn.Linear(part_width, classifier_width, bias=False)
-        self.project_right = nn.Linear(part_width, classifier_width, bias=False)
+        self.project_left = FastLinear(part_width, classifier_width, bias=False)
+        self.project_right = FastLinear(part_width, classifier_width, bias=False)
         self.left = nn.Linear(classifier_width, n_labels, bias=False)
         self.right = nn.Linear(classifier_width, n_labels)
         # Indexed by [label, left, right].
@@ -205,7 +206,7 @@ class RstNet(RecurrentNet):
             token_width, hidden_width // 2, encoder_layers, bidirectional=True, batch_first=True
         )
         self.dropout = nn.Dropout(0.0)
-        self.combine = nn.Linear(hidden_width + 2 * token_width + n_features, hidden_width)
+        self.combine = FastLinear(hidden_width + 2 * token_width + n_features, hidden_width)
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
         n_codes = n_boundary_kinds * CODES_OF_A_KIND
         self.splitter = SPLITTERS[splitter](hidden_width, n_codes)

@@ -55,6 +55,7 @@ def build_edu_segmenter(
     training_window: int = 0,
     layout: bool = False,
     conventions: list[str] | tuple[str, ...] = (),
+    bfloat16: bool = True,
 ) -> Model[list[Doc], list[Floats1d]]:
     """A BiLSTM that tags the tokens at which EDUs begin.
 
@@ -78,6 +79,8 @@ def build_edu_segmenter(
     conventions (list[str]): Treebanks that have an EDU begin where the others of the same language
         have not. The BiLSTM is told which of them a Doc follows, if any: what its
         `doc.user_data["rst_treebank"]` says.
+    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
+        has instructions for it. Elsewhere, and in training, it has no effect.
     RETURNS (Model[list[Doc], list[Floats1d]]): The model: for each token of each Doc the log odds
         of a start.
     RAISES (RstError): If the margins leave nothing of a window.
@@ -85,6 +88,7 @@ def build_edu_segmenter(
     check_window(window, margin)
     make_net = partial(
         _make_net,
+        bfloat16=bfloat16,
         hidden_width=hidden_width,
         layers=layers,
         n_features=len(TOKEN_FEATURES) * token_features
@@ -117,10 +121,13 @@ def build_edu_segmenter(
     )
 
 
-def _make_net(**options: Any) -> EduNet:
+def _make_net(*, bfloat16: bool, **options: Any) -> EduNet:
+    from ..fast_layers import set_bfloat16
     from .net import EduNet
 
-    return EduNet(**options)
+    net = EduNet(**options)
+    set_bfloat16(net, bfloat16)
+    return net
 
 
 def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from ..fast_layers import FastLSTM
 from ..recurrent import RecurrentNet, run_packed
 from ..windows import batch_by_size, cut_windows
 
@@ -40,7 +41,7 @@ class EduNet(RecurrentNet):
         super().__init__()
         self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
-        self.encoder = nn.LSTM(
+        self.encoder = FastLSTM(
             token_width + n_features,
             hidden_width // 2,
             layers,
@@ -82,11 +83,16 @@ class EduNet(RecurrentNet):
         margin (int): Context at each side of a window of which the scores are not kept.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
-        inputs = self._inputs(tokens, features)
         windows = cut_windows(lengths, window, margin)
         kept = [self.score.bias.new_zeros(0)]
         for batch in batch_by_size(windows, BATCH_TOKENS, lambda part: part.end - part.start):
-            scores = self._score([inputs[part.start : part.end] for part in batch])
+            # What the windows see lies side by side, but for other documents between them.
+            first, last = batch[0].start, batch[-1].end
+            inputs = self._inputs(
+                tokens[first:last], None if features is None else features[first:last]
+            )
+            rows = [inputs[part.start - first : part.end - first] for part in batch]
+            scores = self._score(rows)
             parts = scores.split([part.end - part.start for part in batch])
             kept += [
                 row[part.keep_start - part.start : part.keep_end - part.start]

@@ -56,6 +56,7 @@ def build_syntax(
     label_width: int = 64,
     dropout: float | None = 0.33,
     chunk: int = 128,
+    bfloat16: bool = True,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A BiLSTM with a tagger and a biaffine dependency parser, whose findings are mixed into the
     token vectors: an encoder like others, of which the `syntax` component can ask more.
@@ -71,6 +72,8 @@ def build_syntax(
         takes the rate that `update` is called with, `[training] dropout`.
     chunk (int): Texts are read in chunks of at most so many tokens, that end with a sentence as far
         as marks tell. No head is looked for in another chunk.
+    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
+        has instructions for it. Elsewhere, and in training, it has no effect.
     RETURNS (Model[list[Doc], list[Floats2d]]): The model.
     RAISES (RstError): If there can be no such chunk.
     """
@@ -78,6 +81,7 @@ def build_syntax(
         raise RstError(Errors.R340.format(chunk=chunk))
     make_net = partial(
         _make_net,
+        bfloat16=bfloat16,
         width=width,
         hidden_width=hidden_width,
         layers=layers,
@@ -105,10 +109,13 @@ def build_syntax(
     )
 
 
-def _make_net(**options: Any) -> SyntaxNet:
+def _make_net(*, bfloat16: bool, **options: Any) -> SyntaxNet:
+    from ..fast_layers import set_bfloat16
     from .net import SyntaxNet
 
-    return SyntaxNet(**options)
+    net = SyntaxNet(**options)
+    set_bfloat16(net, bfloat16)
+    return net
 
 
 def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:

@@ -17,11 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from ..fast_layers import FastLinear, FastLSTM
 from ..recurrent import RecurrentNet, run_packed
 from ..windows import batch_by_size
 
 # Tokens that run through the net at once when predicting. More would hardly be faster.
-BATCH_TOKENS = 4_000
+BATCH_TOKENS = 2_000
 # No target for this token.
 UNKNOWN = -100
 # A head that lies so many tokens away is far.
@@ -117,22 +118,22 @@ class SyntaxNet(RecurrentNet):
             label_width=label_width,
         )
         self.dropout = nn.Dropout(0.0)
-        self.encoder = nn.LSTM(
+        self.encoder = FastLSTM(
             token_width, hidden_width // 2, layers, bidirectional=True, batch_first=True
         )
-        self.tag = nn.Linear(hidden_width, n_tags)
+        self.tag = FastLinear(hidden_width, n_tags)
         # What a token is as a dependent: for the arcs and for the labels; then as a head: the
         # same, and what its dependents are told about it.
-        self.as_dependent = nn.Linear(hidden_width, arc_width + label_width)
-        self.as_head = nn.Linear(hidden_width, arc_width + 2 * label_width)
+        self.as_dependent = FastLinear(hidden_width, arc_width + label_width)
+        self.as_head = FastLinear(hidden_width, arc_width + 2 * label_width)
         self.root = nn.Parameter(torch.zeros(arc_width + 2 * label_width))
-        self.arc = nn.Linear(arc_width, arc_width)
+        self.arc = FastLinear(arc_width, arc_width)
         # How likely a token's head lies at each distance, to its left and to its right.
-        self.distance = nn.Linear(hidden_width, 2 * len(DISTANCES))
-        self.label = nn.Linear(label_width, n_labels)
+        self.distance = FastLinear(hidden_width, 2 * len(DISTANCES))
+        self.label = FastLinear(label_width, n_labels)
         self.arc_width, self.label_width = arc_width, label_width
         n_facts = n_tags + 2 * n_labels + label_width + 3
-        self.mix = nn.Linear(token_width + hidden_width + n_facts, width)
+        self.mix = FastLinear(token_width + hidden_width + n_facts, width)
         self.normalize = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor, lengths: Sequence[int]) -> SyntaxScores:
@@ -205,13 +206,13 @@ class SyntaxNet(RecurrentNet):
         RETURNS (tuple[Tensor, list[ParsedSyntax]]): Float (total_tokens, width), and the syntax of
             each document if that is wanted.
         """
-        vectors = [tokens.new_zeros(0, self.mix.out_features)]
+        vectors = tokens.new_empty(len(tokens), self.mix.out_features)
         parsed: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         start = 0
         for batch in batch_by_size((n for part in lengths for n in part), BATCH_TOKENS, int):
             end = start + sum(batch)
             scores = self(tokens[start:end], batch)
-            vectors.append(scores.vectors)
+            vectors[start:end] = scores.vectors
             if is_space is not None:
                 tags, labels = (
                     part.argmax(1).cpu().numpy() for part in (scores.tags, scores.labels)
@@ -223,7 +224,7 @@ class SyntaxNet(RecurrentNet):
                     tree = find_tree(heads[rows], own_space)
                     parsed.append((tags[rows], tree, labels[rows]))
             start = end
-        return torch.cat(vectors), [] if is_space is None else _join_chunks(parsed, lengths)
+        return vectors, [] if is_space is None else _join_chunks(parsed, lengths)
 
 
 def _join_chunks(

@@ -27,7 +27,12 @@ from tests.segmenter.pipelines import sample_examples, segmenter_config
 from tests.tiny_models import SENTENCES, build_tiny_pieces
 
 WIDTH = 10
-SMALL: dict[str, Any] = {"width": WIDTH, "hash_rows": [40, 20, 30, 20], "hash_width": 4}
+SMALL: dict[str, Any] = {
+    "width": WIDTH,
+    "hash_rows": [40, 20, 30, 20],
+    "hash_width": 4,
+    "bfloat16": False,
+}
 TEXTS = [
     *SENTENCES,
     "",
