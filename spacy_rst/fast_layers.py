@@ -63,7 +63,7 @@ def set_bfloat16(net: nn.Module, bfloat16: bool) -> None:
     """
     for module in net.modules():
         if isinstance(module, (FastLinear, FastLSTM)):
-            module.bfloat16 = bfloat16
+            module.may_round = bfloat16
 
 
 class Prepared:
@@ -98,7 +98,7 @@ class Prepared:
 class FastLinear(nn.Linear):
     """A linear layer."""
 
-    bfloat16 = False
+    may_round = False
 
     def __init__(self, n_inputs: int, n_outputs: int, bias: bool = True) -> None:
         super().__init__(n_inputs, n_outputs, bias)
@@ -125,7 +125,7 @@ class FastLinear(nn.Linear):
             outputs = F.linear(inputs, self.weight, self.bias)
             return F.relu(outputs) if relu else outputs
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
-        dtype = number_format(self.bfloat16)
+        dtype = number_format(self.may_round)
         weight, bias = self._prepared.get(weights, dtype, lambda: self._prepare(dtype))
         rows = inputs.reshape(-1, self.in_features)
         n_rows = len(rows)
@@ -148,7 +148,7 @@ class FastLinear(nn.Linear):
 class FastLSTM(nn.LSTM):
     """A recurrent layer with biases and without projections."""
 
-    bfloat16 = False
+    may_round = False
 
     def __init__(self, *sizes: int, **options: Any) -> None:
         super().__init__(*sizes, **options)
@@ -175,12 +175,12 @@ class FastLSTM(nn.LSTM):
         RETURNS (tuple[Tensor, list[Tensor]]): Float (n_steps, n_sequences, n_outputs), and the
             outputs of each layer and direction in the order of their steps.
         """
-        dtype = number_format(self.bfloat16)
+        dtype = number_format(self.may_round)
         weights = [weight for layer in self.all_weights for weight in layer]
         packed = self._prepared.get(weights, dtype, lambda: self._prepare(dtype))
         states = inputs.to(dtype)
         start = states.new_zeros(1, states.shape[1], self.hidden_size)
-        options = ([], LSTM_MODE, self.hidden_size, 1, True, False, False, False)
+        options: tuple[Any, ...] = ([], LSTM_MODE, self.hidden_size, 1, True, False, False, False)
         n_directions = 2 if self.bidirectional else 1
         in_order: list[Tensor] = []
         for number in range(self.num_layers):

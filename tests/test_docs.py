@@ -33,6 +33,7 @@ NOT_RUN = {
     "project run unpack": "needs the public treebanks",
     "project run fetch-pieces": "needs the network",
     "project run train-default": "needs the public treebanks",
+    "project run train-english": "needs the public treebanks",
     "experiments_cpu.yml": "needs the public treebanks",
     "experiments_translated.yml": "needs the public treebanks",
     "pt.cstn": "needs the public treebanks",

@@ -72,13 +72,13 @@ def test_numbers_are_rounded_only_when_predicting_and_where_wanted(make):
         return layer(inputs) if isinstance(layer, FastLinear) else run_packed(layer, [inputs])[0][0]
 
     exact = run().detach()
-    layer.bfloat16 = True
+    layer.may_round = True
     with torch.inference_mode():
         assert_close(run(), exact, **EXACT)  # in training, without gradients
         layer.eval()
         assert not torch.allclose(run(), exact, **EXACT)
         assert_close(run(), exact, **ROUNDED)
-        layer.bfloat16 = False
+        layer.may_round = False
         assert_close(run(), exact, **EXACT)
 
 

@@ -57,7 +57,7 @@ def PieceEncoder(
     train_convolutions: bool = False,
     cached_tokens: int = 0,
     chunk: int = 2000,
-    bfloat16: bool = True,
+    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A pretrained multilingual encoder over word pieces, made of convolutions.
 

@@ -297,7 +297,7 @@ class PieceNet(nn.Module):
         for convolution, below in zip(convolutions, stacks, strict=True):
             width = below.shape[1]
             layer = convolution.second
-            rounded = below.to(number_format(layer.bfloat16))
+            rounded = below.to(number_format(layer.may_round))
             windows = rounded[ROWS_SEEN - convolution.before :].as_strided(
                 (len(inner), convolution.window * width), (width, 1)
             )

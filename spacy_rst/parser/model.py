@@ -51,7 +51,7 @@ def build_rst_parser(
     layout: LayoutMode = "none",
     attention: bool = False,
     label_ends: bool = False,
-    bfloat16: bool = True,
+    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Any]]:  # names that exist at run time, or settings go unchecked
     """The top-down parser of Liu, Shi & Chen (2020), and variants of it.
 

@@ -55,7 +55,7 @@ def build_edu_segmenter(
     training_window: int = 0,
     layout: bool = False,
     conventions: list[str] | tuple[str, ...] = (),
-    bfloat16: bool = True,
+    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Floats1d]]:
     """A BiLSTM that tags the tokens at which EDUs begin.
 

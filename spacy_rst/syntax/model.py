@@ -56,7 +56,7 @@ def build_syntax(
     label_width: int = 64,
     dropout: float | None = 0.33,
     chunk: int = 128,
-    bfloat16: bool = True,
+    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A BiLSTM with a tagger and a biaffine dependency parser, whose findings are mixed into the
     token vectors: an encoder like others, of which the `syntax` component can ask more.
