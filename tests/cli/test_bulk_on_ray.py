@@ -31,23 +31,30 @@ SENTENCES = [
 ]
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 LISTENING = "0A"
-# A component that takes its process with it, and the entry point by which all processes find it.
-DEADLY = """
+# A component that takes its process with it, or holds a document until a file is there, so that no
+# test has to be quicker than the run it disturbs.
+DISTURBING = """
 import os
+import time
 from spacy.language import Language
 
-@Language.component("deadly")
-def deadly(doc):
+@Language.component("disturbing")
+def disturbing(doc):
     if "DIE" in doc.text:
         os._exit(1)
+    while "HOLD" in doc.text and not os.path.exists(os.environ["SPACY_RST_TEST_GATE"]):
+        time.sleep(0.1)
     return doc
 """
 
 
-def start(*arguments: object, cwd: Path, python_path: Path | None = None) -> subprocess.Popen:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if python_path is not None:
-        environment["PYTHONPATH"] = str(python_path)
+def start(*arguments: object, cwd: Path) -> subprocess.Popen:
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(cwd / "package"),
+        "SPACY_RST_TEST_GATE": str(cwd / "gate"),
+    }
     command = [sys.executable, "-m", "spacy", "rst", "parse", "--engine", "ray"]
     return subprocess.Popen(
         [*command, *map(str, arguments)],
@@ -144,6 +151,7 @@ def texts() -> dict[str, str]:
         chosen = [SENTENCES[(number + n) % len(SENTENCES)] for n in range(1 + number % 7)]
         documents[f"doc{number}"] = f"Number {number} is this. " + " ".join(chosen)
     documents["doc7"] = ""
+    documents["doc200"] += " HOLD the line."
     return documents
 
 
@@ -171,6 +179,23 @@ def inputs(texts, tmp_path) -> Path:
     return folder
 
 
+@pytest.fixture
+def model(tmp_path) -> Path:
+    """The bundled pipeline with the disturbing component, which has an entry point."""
+    information = tmp_path / "package" / "disturbing-1.dist-info"
+    information.mkdir(parents=True)
+    (tmp_path / "package" / "disturbing.py").write_text(DISTURBING)
+    (information / "METADATA").write_text("Name: disturbing\nVersion: 1\n")
+    entry_point = "[spacy_factories]\ndisturbing = disturbing:disturbing\n"
+    (information / "entry_points.txt").write_text(entry_point)
+    shutil.copytree(pipeline_path("xx_rst_sm"), tmp_path / "model")
+    config = Config().from_disk(tmp_path / "model" / "config.cfg")
+    config["nlp"]["pipeline"].insert(0, "disturbing")
+    config["components"]["disturbing"] = {"factory": "disturbing"}
+    config.to_disk(tmp_path / "model" / "config.cfg")
+    return tmp_path / "model"
+
+
 def rows_in(folder: Path) -> list[dict]:
     import pyarrow.parquet as pq
 
@@ -196,17 +221,17 @@ def check_rows(rows: list[dict], trees: dict) -> None:
             assert len(row["relations"]) == len(tree["splits"])
 
 
-def test_a_worker_that_is_killed_loses_nothing(inputs, trees, tmp_path):
+def test_a_worker_that_is_killed_loses_nothing(inputs, model, trees, tmp_path):
     out = tmp_path / "out"
-    process = start(inputs, "--output", out, "--workers", 2, "--part-size", PART_SIZE, cwd=tmp_path)
+    settings = ("--model", model, "--output", out, "--workers", 2, "--part-size", PART_SIZE)
+    process = start(inputs, *settings, cwd=tmp_path)
     wait_until(lambda: parts_in(out), process)
     started = descendants(process.pid)
     workers = [pid for pid, line in started.items() if line.startswith("ray::MapWorker")]
     assert len(workers) == 2
     assert listening_addresses([process.pid, *started]) <= LOOPBACK
     os.kill(workers[0], signal.SIGKILL)
-    n_parts = len(parts_in(out))
-    assert n_parts < N_DOCUMENTS / PART_SIZE / 2
+    (tmp_path / "gate").touch()
     output = finish(process)
     assert f"Trees: {N_DOCUMENTS - 1}, 1 without text" in output
     assert f"{N_DOCUMENTS}doc" in output
@@ -220,9 +245,10 @@ def test_a_worker_that_is_killed_loses_nothing(inputs, trees, tmp_path):
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_another_run_goes_on(inputs, trees, tmp_path, end):
+def test_another_run_goes_on(inputs, model, trees, tmp_path, end):
     out = tmp_path / "out"
-    arguments = (inputs, "--output", out, "--workers", 2, "--part-size", PART_SIZE)
+    settings = ("--model", model, "--output", out, "--workers", 2, "--part-size", PART_SIZE)
+    arguments = (inputs, *settings)
     process = start(*arguments, cwd=tmp_path)
     wait_until(lambda: len(parts_in(out)) >= 3, process)
     started = descendants(process.pid)
@@ -234,7 +260,8 @@ def test_another_run_goes_on(inputs, trees, tmp_path, end):
             break
         time.sleep(0.1)
     before = parts_in(out)
-    assert 0 < len(before) < N_DOCUMENTS / PART_SIZE
+    assert 3 <= len(before) < N_DOCUMENTS / PART_SIZE
+    (tmp_path / "gate").touch()
     output = finish(start(*arguments, cwd=tmp_path))
     assert "skipped" in output
     after = parts_in(out)
@@ -245,25 +272,14 @@ def test_another_run_goes_on(inputs, trees, tmp_path, end):
     assert parts_in(out) == after
 
 
-def test_documents_that_fail_or_kill_are_rows(tmp_path):
-    package = tmp_path / "package"
-    (package / "deadly-1.dist-info").mkdir(parents=True)
-    (package / "deadly.py").write_text(DEADLY)
-    (package / "deadly-1.dist-info" / "METADATA").write_text("Name: deadly\nVersion: 1\n")
-    entry_point = "[spacy_factories]\ndeadly = deadly:deadly\n"
-    (package / "deadly-1.dist-info" / "entry_points.txt").write_text(entry_point)
-    shutil.copytree(pipeline_path("xx_rst_sm"), tmp_path / "model")
-    config = Config().from_disk(tmp_path / "model" / "config.cfg")
-    config["nlp"]["pipeline"].insert(0, "deadly")
-    config["components"]["deadly"] = {"factory": "deadly"}
-    config.to_disk(tmp_path / "model" / "config.cfg")
+def test_documents_that_fail_or_kill_are_rows(model, tmp_path):
     lines = [json.dumps({"text": f"This is number {n}."}) for n in range(20)]
     lines[6], lines[11] = '{"text": "DIE, all of you."}', "nonsense"
     (tmp_path / "lines.jsonl").write_text("\n".join(lines))
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     arguments = ("lines.jsonl", "latin.txt", "--model", "model", "--format", "jsonl")
     settings = ("--output", "out", "--workers", 1, "--part-size", 10)
-    process = start(*arguments, *settings, cwd=tmp_path, python_path=package)
+    process = start(*arguments, *settings, cwd=tmp_path)
     output = finish(process, code=2)
     assert "Trees: 18, 3 failed" in output
     assert "lines.jsonl, line 7: [R568]" in output
