@@ -272,8 +272,8 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
     R256 = (
-        "An exact search and exploration need scores that do not depend on earlier splits, which "
-        'the pointer does not give: use splitter = "span", or do without them.'
+        "A search and exploration need scores that do not depend on earlier splits, which the "
+        'pointer does not give: use splitter = "span", or do without them.'
     )
 
     # Encoders

@@ -100,7 +100,7 @@ class Calibration:
         "nodes_gold" over gold EDUs and "nodes_predicted" from the text alone.
     after (dict[str, Reliability]): What they are worth since.
     n_trees (int): The number of trees that were made, each twice.
-    n_changed (int): How many are others than before: none, but for an exact search.
+    n_changed (int): How many are others than before: none, but with a search.
     """
 
     temperatures: dict[str, float | None]

@@ -3,7 +3,7 @@
 Torch's part of the model is built when the labels and the width of the token vectors are known,
 that is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
 What the config says is bound to functions, and not saved with the weights: the config of the loaded
-pipeline decides, so that for instance an exact search can be switched on for a trained parser.
+pipeline decides, so that for instance the search can be switched on for a trained parser.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def build_rst_parser(
     layer_norm: bool = False,
     edu_features: bool = False,
     dropout: float | None = 0.5,
+    edu_dropout: float = 0.0,
     label_smoothing: float = 0.0,
-    exact_search: bool = False,
-    max_exact_edus: int = 128,
+    search: bool = False,
     loss_per: Literal["document", "edu"] = "document",
     exploration: float = 0.0,
     layout: LayoutMode = "none",
@@ -69,10 +69,11 @@ def build_rst_parser(
     edu_features (bool): Give the parser the facts that `features.EDU_FEATURES` names, too.
     dropout (float | None): Dropout rate of the parser in training, whatever the rest of the
         pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
+    edu_dropout (float): Share of the EDUs whose words are hidden in training, so that the parser
+        learns to go by their features, by the layout and by what stands around them, too.
     label_smoothing (float): Share of the label targets that is spread over all labels.
-    exact_search (bool): Find the tree with the highest product of split probabilities, instead of
-        the best split of each span from the top. For the span splitter only.
-    max_exact_edus (int): Documents with more EDUs are parsed from the top all the same.
+    search (bool): Find the tree of which the most spans are expected to be right, instead of
+        taking the best split of each span from the top. For the span splitter only.
     loss_per (str): What the loss of a batch is a mean over: "document", as in the paper, or "edu",
         so that long and short documents teach at the same rate.
     exploration (float): In training, let the parser also split the documents by itself, and learn
@@ -90,7 +91,7 @@ def build_rst_parser(
         takes their sum.
     RAISES (RstError): If the settings contradict each other.
     """
-    if splitter == "pointer" and (exact_search or exploration):
+    if splitter == "pointer" and (search or exploration):
         raise RstError(Errors.R256)
     make_net = partial(
         _make_net,
@@ -108,12 +109,13 @@ def build_rst_parser(
     forward = partial(
         _forward,
         dropout=dropout,
+        edu_dropout=edu_dropout,
         loss_options={
             "label_smoothing": label_smoothing,
             "per": loss_per,
             "exploration": exploration,
         },
-        max_exact=max_exact_edus if exact_search else 0,
+        search=search,
     )
     return Model(
         "rst_parser",
@@ -154,8 +156,9 @@ def _forward(
     is_train: bool,
     *,
     dropout: float | None,
+    edu_dropout: float,
     loss_options: dict[str, Any],
-    max_exact: int,
+    search: bool,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
     """Parse Docs; in training, encode them for a loss that is still to be asked for."""
     import torch
@@ -163,9 +166,10 @@ def _forward(
     docs = list(docs)
     net = get_net(model)
     if not is_train:
-        return net.decode(encode_docs(model, docs), max_exact), lambda loss: docs
+        return net.decode(encode_docs(model, docs), search), lambda loss: docs
     net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
+    net.edu_dropout = edu_dropout
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
     batch = _make_batch(model, docs, vectors)
     tokens = batch.tokens.requires_grad_()

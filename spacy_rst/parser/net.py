@@ -206,6 +206,7 @@ class RstNet(RecurrentNet):
             token_width, hidden_width // 2, encoder_layers, bidirectional=True, batch_first=True
         )
         self.dropout = nn.Dropout(0.0)
+        self.edu_dropout = 0.0
         self.combine = FastLinear(hidden_width + 2 * token_width + n_features, hidden_width)
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
         n_codes = n_boundary_kinds * CODES_OF_A_KIND
@@ -229,20 +230,26 @@ class RstNet(RecurrentNet):
         if not len(batch.edu_starts):
             edus = state.new_zeros(0, self.combine.out_features)
             return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
-        means = self.dropout(_pool_tokens(batch, self.attend))
+        is_shown = self._show_edus(len(batch.edu_starts))
+        means = self.dropout(_pool_tokens(batch, self.attend)) * is_shown
         documents = [i for i, count in enumerate(batch.edu_counts) if count]
         context, last = run_packed(
             self.encoder, means.split([batch.edu_counts[i] for i in documents])
         )
         # layer, direction, document, width: only the last layer's states go to the pointer.
         state[documents] = torch.cat([last[-2], last[-1]], dim=1)
-        first_tokens = batch.tokens.index_select(0, batch.edu_starts)
-        last_tokens = batch.tokens.index_select(0, batch.edu_ends - 1)
+        first_tokens = batch.tokens.index_select(0, batch.edu_starts) * is_shown
+        last_tokens = batch.tokens.index_select(0, batch.edu_ends - 1) * is_shown
         parts = [self.dropout(torch.cat([torch.cat(context), first_tokens, last_tokens], dim=1))]
         if batch.edu_features is not None:
             parts.append(batch.edu_features)
         edus = self.normalize(self.combine(torch.cat(parts, dim=1)))
         return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
+
+    def _show_edus(self, n_edus: int) -> Tensor:
+        """1 for each EDU, but 0 for those whose words are hidden in training."""
+        shown = self.combine.bias.new_ones(n_edus, 1)
+        return shown.bernoulli_(1 - self.edu_dropout) if self.training else shown
 
     def loss(
         self,
@@ -309,19 +316,18 @@ class RstNet(RecurrentNet):
         )
 
     @torch.inference_mode()
-    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> list[ParsedTree]:
+    def decode(self, encoded: EncodedEdus, search: bool = False) -> list[ParsedTree]:
         """Parse documents.
 
         encoded (EncodedEdus): The encoded documents.
-        max_exact (int): For documents with at most so many EDUs, search for the tree with the
-            highest product of split probabilities, instead of taking the best split of each span
-            from the top. The search's time grows with the third power of the EDUs.
+        search (bool): Search for the tree of which the most spans are expected to be right, instead
+            of taking the best split of each span from the top.
         RETURNS (list[ParsedTree]): A tree per document.
         """
         spans = torch.zeros(0, 3, dtype=torch.long)
         split_probs = torch.zeros(0)
         if any(count > 1 for count in encoded.edu_counts):
-            spans, split_probs = self.splitter.decode(encoded, max_exact)
+            spans, split_probs = self.splitter.decode(encoded, search)
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
         spans, split_probs = spans[order], split_probs[order]

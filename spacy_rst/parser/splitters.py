@@ -2,7 +2,7 @@
 
 The pointer splitter follows Liu, Shi & Chen (2020), appendix A. The span splitter replaces the
 recurrent pointer by a score for every candidate of a span, which needs no state: all spans of a
-level are split in one call, and an exact search is possible.
+level are split in one call, and trees can be searched for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from ..recurrent import run_packed
+from .search import SpanChart
 from .spans import (
     Candidates,
     Choices,
@@ -31,11 +32,13 @@ from .spans import (
 )
 
 # Rows scored at a time: few enough to stay in a CPU's cache, many enough to hide the call costs.
-CANDIDATE_ROWS = 2048
+CANDIDATE_ROWS = 1024
 # Spans of so many EDUs are scored one by one, as slices of tables, which need not be gathered, and
 # with what was computed for the span around them; shorter ones all together.
 LARGE_SPAN = 128
 SLICE_ROWS = 1024
+# Spans of more EDUs are split from the top even in a search.
+LARGEST_SEARCHED = 300
 # In training, candidates beyond these are scored in chunks whose hidden layer is not kept, but
 # computed again on the way back.
 TRAINING_ROWS = 100_000
@@ -107,15 +110,14 @@ class Splitter(nn.Module):
         raise ValueError(f"{type(self).__name__} has no weight that scales its scores alone.")
 
     @abstractmethod
-    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
         """Split all documents; at least one must have two EDUs.
 
         encoded (EncodedEdus): The encoded documents.
-        max_exact (int): For documents with at most so many EDUs, find the tree with the highest
-            product of split probabilities, instead of the best split of each span from the top.
+        search (bool): Find the trees of which the most spans are expected to be right, instead of
+            taking the best split of each span from the top.
         RETURNS (tuple[Tensor, Tensor]): Absolute splits (n, 3) and their probabilities, on the CPU.
-        RAISES (ValueError): If an exact search is asked for, and the scores depend on earlier
-            splits.
+        RAISES (ValueError): If a search is asked for, and the scores depend on earlier splits.
         """
 
 
@@ -158,14 +160,14 @@ class PointerSplitter(Splitter):
         log_probs = scores.log_softmax(1)
         return log_probs.gather(1, (splits - column[:, 0]).unsqueeze(1)).squeeze(1)
 
-    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
         """See `Splitter`. Each step takes one span of every unfinished document.
 
         The steps run in NumPy on the CPU. They are tiny and wait for each other, so that what
         counts is the cost of a call: NumPy's is half of torch's, and below a GPU kernel's launch.
         """
-        if max_exact:
-            raise ValueError("The pointer's scores depend on earlier splits: no exact search.")
+        if search:
+            raise ValueError("The pointer's scores depend on earlier splits: no search.")
         # A document of m EDUs takes m-1 steps. Longest first, those at work are always a prefix.
         order = sorted(range(len(encoded.edu_counts)), key=lambda i: -encoded.edu_counts[i])
         order = [i for i in order if encoded.edu_counts[i] > 1]
@@ -258,6 +260,25 @@ class _SpanTables(NamedTuple):
     whole: Tensor
 
 
+class _ScoreTable(NamedTuple):
+    """What the span scorer needs to know of the EDUs in some spans that do not overlap, such that
+    the hidden layer of a candidate is a weighted sum of a few rows, which is a single call.
+
+    rows: below each other, for every place in the spans and at their ends, the sums of the EDUs
+    before it through the blocks for the left part, for the right part and for the whole span; then
+    the borders, and the vectors of boundaries. Sums begin anew with each span: in floats they would
+    lose digits in a long document.
+    n_places: the number of places; shifts: for each EDU, the row of the place before it, less its
+    own number.
+    """
+
+    encoded: EncodedEdus
+
+    rows: Tensor
+    n_places: int
+    shifts: Tensor
+
+
 class _OpenSpan(NamedTuple):
     """A span that is to be split, and what was computed for the span around it.
 
@@ -322,17 +343,14 @@ class SpanSplitter(Splitter):
         """See `Splitter`."""
         self.score.weight /= temperature
 
-    def decode(self, encoded: EncodedEdus, max_exact: int = 0) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
         """See `Splitter`."""
         tables = self._tables(encoded)
         bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
-        searched = [(start, end) for start, end in bounds if end - start <= max_exact]
-        greedy = [(start, end) for start, end in bounds if end - start > max_exact]
-        results = [self._search(tables, start, end) for start, end in searched]
-        if greedy:
-            results.append(self._split_from_top(tables, greedy))
-        spans, log_probs = zip(*results, strict=True)
-        return torch.cat(spans).cpu(), torch.cat(log_probs).exp().cpu()
+        spans, log_probs = self._split_from_top(tables, bounds)
+        if search:
+            spans, log_probs = self._lower_risk(tables, spans, log_probs)
+        return spans.cpu(), log_probs.exp().cpu()
 
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
         """Choose a candidate for each span; of equal ones, that nearest to the span's middle, so
@@ -425,11 +443,12 @@ class SpanSplitter(Splitter):
     def _split_levels(
         self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, Tensor]:
+        table = self._score_table(tables, bounds)
         starts, ends = torch.tensor(bounds, device=tables.border.device).unbind(1)
         found: list[Tensor] = []
         found_log_probs: list[Tensor] = []
         while len(starts):
-            log_probs, candidates = self._log_probs(tables, starts, ends)
+            log_probs, candidates = self._look_up(table, starts, ends)
             picks = self.pick(log_probs, candidates.spans, candidates.first)
             splits = candidates.splits.index_select(0, picks)
             found.append(torch.stack([starts, splits, ends], dim=1))
@@ -439,36 +458,27 @@ class SpanSplitter(Splitter):
             starts, ends = starts[is_open], ends[is_open]
         return torch.cat(found), torch.cat(found_log_probs)
 
-    def _search(self, tables: _SpanTables, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """Score the m^3/6 candidates of all spans of a document, and search from short to long."""
-        device, n_edus = tables.border.device, end - start
-        # Indexed by [start, end]: log probability of the best tree, its split, that split's own.
-        best = torch.zeros(n_edus + 1, n_edus + 1, device=device)
-        best_split = torch.zeros_like(best, dtype=torch.long)
-        split_log_probs = torch.zeros_like(best)
-        for length in range(2, n_edus + 1):
-            starts = torch.arange(n_edus - length + 1, device=device)
-            ends = starts + length
-            candidates = all_candidates(starts + start, ends + start)
-            scores = self._scores(tables, starts + start, ends + start, candidates)
-            log_probs = scores.view(len(starts), length - 1).log_softmax(1)
-            splits = candidates.splits.view(len(starts), length - 1) - start
-            below = best[starts.unsqueeze(1), splits] + best[splits, ends.unsqueeze(1)]
-            best[starts, ends], picks = (log_probs + below).max(1)
-            picks = picks.unsqueeze(1)
-            best_split[starts, ends] = splits.gather(1, picks).squeeze(1)
-            split_log_probs[starts, ends] = log_probs.gather(1, picks).squeeze(1)
-        split_of = best_split.tolist()
-        found: list[tuple[int, int, int]] = []
-        stack = [(0, n_edus)]
-        while stack:
-            low, high = stack.pop()
-            if high - low > 1:
-                split = split_of[low][high]
-                found.append((low, split, high))
-                stack += [(split, high), (low, split)]
-        spans = torch.tensor(found, device=device)
-        return spans + start, split_log_probs[spans[:, 0], spans[:, 2]]
+    def _lower_risk(
+        self, tables: _SpanTables, spans: Tensor, log_probs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Search for better trees than those that were found from the top, but for the largest
+        spans, which would take too long."""
+        is_large = spans[:, 2] - spans[:, 0] > LARGEST_SEARCHED
+        if is_large.all():
+            return spans, log_probs
+
+        chart = SpanChart(spans[~is_large].cpu().numpy())
+        table = self._score_table(tables, chart.roots)
+
+        def score(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+            places = (torch.from_numpy(column).to(spans.device) for column in (starts, ends))
+            return self._look_up(table, *places)[0].cpu().numpy()
+
+        found, found_log_probs = map(torch.from_numpy, chart.best_trees(score))
+        return (
+            torch.cat([spans[is_large].cpu(), found]),
+            torch.cat([log_probs[is_large].cpu(), found_log_probs]),
+        )
 
     def _tables(self, encoded: EncodedEdus) -> _SpanTables:
         left, right, last, following, whole = self.mix.weight.chunk(5, dim=1)
@@ -477,33 +487,85 @@ class SpanSplitter(Splitter):
         left, right = (prefix_sums(F.linear(encoded.edus, block)) for block in (left, right))
         return _SpanTables(encoded, left, right, border, whole)
 
+    def _score_table(self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]) -> _ScoreTable:
+        device = tables.border.device
+        starts, ends = torch.tensor(bounds, device=device).unbind(1)
+        counts = ends - starts + 1
+        shifts = counts.cumsum(0) - counts - starts
+        places = torch.arange(int(counts.sum()), device=device)
+        places -= shifts.repeat_interleave(counts)
+        first_places = starts.repeat_interleave(counts)
+
+        def sums(prefix: Tensor) -> Tensor:
+            return (prefix.index_select(0, places) - prefix.index_select(0, first_places)).float()
+
+        whole = F.linear(sums(tables.encoded.sums), tables.whole)
+        rows = [sums(tables.left), sums(tables.right), whole, tables.border]
+        if self.boundary is not None:
+            rows.append(self.boundary.weight)
+        shift_of_edu = torch.zeros(len(tables.encoded.edus), dtype=torch.long, device=device)
+        # A span's last place is no EDU of its own.
+        inside = places < ends.repeat_interleave(counts)
+        shift_of_edu[places[inside]] = shifts.repeat_interleave(counts)[inside]
+        return _ScoreTable(tables.encoded, torch.cat(rows), len(places), shift_of_edu)
+
+    def _look_up(
+        self, table: _ScoreTable, starts: Tensor, ends: Tensor
+    ) -> tuple[Tensor, Candidates]:
+        """The log probabilities of all candidates of spans, without gradients."""
+        candidates = all_candidates(starts, ends)
+        splits, spans, _ = candidates
+        starts_of, ends_of = starts.index_select(0, spans), ends.index_select(0, spans)
+        at_start, at_split = (
+            place + table.shifts.index_select(0, place) for place in (starts_of, splits)
+        )
+        at_end = ends_of + table.shifts.index_select(0, ends_of - 1)
+        left, right, whole, borders = (part * table.n_places for part in range(4))
+        numbers = [at_split + left, at_start + left, at_end + right, at_split + right]
+        numbers += [at_end + whole, at_start + whole, splits - 1 + borders]
+        shares = [1 / lengths for lengths in (splits - starts_of, ends_of - splits)]
+        shares = [shares[0], -shares[0], shares[1], -shares[1]]
+        shares += [1 / (ends_of - starts_of), -1 / (ends_of - starts_of)]
+        shares.append(torch.ones_like(shares[0]))
+        if self.boundary is not None:
+            codes = table.encoded.get_boundaries().codes(starts_of, splits, ends_of)
+            numbers.append(codes + borders + len(table.encoded.edus) - 1)
+            shares.append(shares[-1])
+        chunks = zip(
+            torch.stack(numbers, dim=1).split(CANDIDATE_ROWS),
+            torch.stack(shares, dim=1).split(CANDIDATE_ROWS),
+            strict=True,
+        )
+        scores = torch.cat(
+            [
+                self._finish(
+                    F.embedding_bag(chunk, table.rows, per_sample_weights=weights, mode="sum")
+                )
+                for chunk, weights in chunks
+            ]
+        )
+        return segment_log_softmax(scores, spans, len(starts)), candidates
+
     def _log_probs(
         self, tables: _SpanTables, starts: Tensor, ends: Tensor
     ) -> tuple[Tensor, Candidates]:
+        """The same, for training: a bounded number at a time."""
         candidates = all_candidates(starts, ends)
-        scores = self._scores(tables, starts, ends, candidates)
-        return segment_log_softmax(scores, candidates.spans, len(starts)), candidates
-
-    def _scores(
-        self, tables: _SpanTables, starts: Tensor, ends: Tensor, candidates: Candidates
-    ) -> Tensor:
-        """The scores of all candidates of some spans, a bounded number at a time."""
         splits, spans, _ = candidates
         whole = F.linear(span_means(tables.encoded.sums, starts, ends), tables.whole)
         row_starts, row_ends = starts.index_select(0, spans), ends.index_select(0, spans)
         rows = torch.stack([row_starts, splits, row_ends, spans])
-        if not torch.is_grad_enabled():
-            chunks = rows.split(CANDIDATE_ROWS, dim=1)
-            return torch.cat([self._score_rows(tables, whole, chunk) for chunk in chunks])
         chunks = rows.split(TRAINING_ROWS, dim=1)
         if len(chunks) == 1:
-            return self._score_rows(tables, whole, rows)
-        return torch.cat(
-            [
-                checkpoint(self._score_rows, tables, whole, chunk, use_reentrant=False)
-                for chunk in chunks
-            ]
-        )
+            scores = self._score_rows(tables, whole, rows)
+        else:
+            scores = torch.cat(
+                [
+                    checkpoint(self._score_rows, tables, whole, chunk, use_reentrant=False)
+                    for chunk in chunks
+                ]
+            )
+        return segment_log_softmax(scores, spans, len(starts)), candidates
 
     def _score_rows(self, tables: _SpanTables, whole: Tensor, rows: Tensor) -> Tensor:
         starts, splits, ends, spans = rows

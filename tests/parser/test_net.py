@@ -14,6 +14,7 @@ import torch
 
 from spacy_rst.errors import RstError
 from spacy_rst.parser import net as net_module
+from spacy_rst.parser import search
 from spacy_rst.parser import splitters as splitters_module
 from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
@@ -706,7 +707,7 @@ def test_chains_of_many_edus(splitter, side):
     assert tree.splits.tolist() == expected
 
 
-# Exact search
+# The search
 
 
 def all_trees(start: int, end: int):
@@ -719,39 +720,112 @@ def all_trees(start: int, end: int):
                 yield ((start, split, end), *left, *right)
 
 
-def test_exact_search_equals_brute_force():
+def span_probs(net, batch, document: int) -> dict[tuple[int, int], list[float]]:
+    """The probabilities of the split points of all spans of a document, from the reference."""
+    reference = Reference(net)
+    edus, state = reference.encode(one_document(batch, document))
+    spans = itertools.combinations(range(batch.edu_counts[document] + 1), 2)
+    spans = [(start, end) for start, end in spans if end - start > 1]
+    return dict(zip(spans, reference.split_probs("span", edus, state, spans), strict=True))
+
+
+def test_the_search_equals_brute_force():
     net = make_net("span")
-    greedy_was_beaten = False
+    greedy_was_beaten = likeliest_was_beaten = False
     for seed in range(6):
         counts = [3, 6, 1, 7]
         batch = make_batch(counts, seed=seed)
         encoded = net.encode(batch)
-        exact, greedy = net.decode(encoded, max_exact=128), net.decode(encoded)
-        reference = Reference(net)
+        found, greedy = net.decode(encoded, search=True), net.decode(encoded)
         for document, count in enumerate(counts):
-            edus, state = reference.encode(one_document(batch, document))
-            spans = list(itertools.combinations(range(count + 1), 2))
-            spans = [(a, b) for a, b in spans if b - a > 1]
-            probs = dict(zip(spans, reference.split_probs("span", edus, state, spans), strict=True))
+            probs = span_probs(net, batch, document)
+            trees = {
+                tree: math.prod(probs[a, b][k - a - 1] for a, k, b in tree)
+                for tree in all_trees(0, count)
+            }
 
-            def log_prob(tree, probs=probs) -> float:
-                return sum(math.log(probs[a, b][k - a - 1]) for a, k, b in tree)
+            def expected_spans(tree, trees=trees) -> float:
+                own = {(start, end) for start, _, end in tree}
+                return sum(
+                    prob * sum((start, end) in own for start, _, end in other)
+                    for other, prob in trees.items()
+                )
 
-            best = max(all_trees(0, count), key=log_prob)
-            assert exact[document].splits.tolist() == [list(row) for row in best]
-            assert split_log_prob(exact[document]) == pytest.approx(log_prob(best), abs=1e-4)
-            assert split_log_prob(exact[document]) >= split_log_prob(greedy[document]) - 1e-5
-            greedy_was_beaten |= log_prob(best) > split_log_prob(greedy[document]) + 1e-3
-    assert greedy_was_beaten, "the documents are too easy to tell exact from greedy"
+            best = max(trees, key=expected_spans)
+            assert found[document].splits.tolist() == [list(row) for row in best]
+            own_probs = [probs[a, b][k - a - 1] for a, k, b in best]
+            assert found[document].split_probs == pytest.approx(own_probs, abs=1e-5)
+            from_top = tuple(map(tuple, greedy[document].splits.tolist()))
+            greedy_was_beaten |= expected_spans(best) > expected_spans(from_top) + 1e-3
+            likeliest_was_beaten |= best != max(trees, key=trees.__getitem__)
+    assert greedy_was_beaten and likeliest_was_beaten, "the documents are too easy"
 
 
-def test_exact_search_leaves_long_documents_to_greedy():
+def test_the_search_leaves_out_what_is_hardly_reached(monkeypatch):
+    net = make_net("span")
+    encoded = net.encode(make_batch([40, 2, 25], seed=3))
+    scored = []
+    look_up = SpanSplitter._look_up
+
+    def count(self, table, starts, ends):
+        scored[-1] += len(starts)
+        return look_up(self, table, starts, ends)
+
+    monkeypatch.setattr(SpanSplitter, "_look_up", count)
+    monkeypatch.setattr(net.splitter, "score", sharpened(net.splitter.score, 10))
+    found = []
+    for least in (1e-9, search.LEAST_REACH):
+        monkeypatch.setattr(search, "LEAST_REACH", least)
+        scored.append(0)
+        found.append(net.decode(encoded, search=True))
+    assert_same_trees(*found)
+    assert scored[0] > 2 * scored[1] > 2 * (39 + 1 + 24)
+
+
+def sharpened(layer: torch.nn.Linear, factor: float) -> torch.nn.Linear:
+    """A layer with a surer opinion."""
+    other = copy.deepcopy(layer)
+    with torch.no_grad():
+        other.weight *= factor
+    return other
+
+
+def test_the_search_splits_the_largest_spans_from_the_top(monkeypatch):
     net = make_net("span")
     encoded = net.encode(make_batch([12, 0, 30, 13, 1]))
-    exact, greedy = net.decode(encoded, max_exact=128), net.decode(encoded)
-    assert split_log_prob(exact[2]) > split_log_prob(greedy[2]) + 1e-3
-    mixed = net.decode(encoded, max_exact=13)
-    assert_same_trees(mixed, [exact[0], exact[1], greedy[2], exact[3], exact[4]])
+    searched, greedy = net.decode(encoded, search=True), net.decode(encoded)
+    assert searched[2].splits.tolist() != greedy[2].splits.tolist()
+    monkeypatch.setattr(splitters_module, "LARGEST_SEARCHED", 13)
+    mixed = net.decode(encoded, search=True)
+    assert_same_trees([*mixed[:2], *mixed[3:]], [*searched[:2], *searched[3:]])
+    large = [row for row in greedy[2].splits.tolist() if row[2] - row[0] > 13]
+    assert large and all(row in mixed[2].splits.tolist() for row in large)
+    monkeypatch.setattr(splitters_module, "LARGEST_SEARCHED", 1)
+    assert_same_trees(net.decode(encoded, search=True), greedy)
+
+
+@pytest.mark.parametrize("boundaries", [False, True])
+def test_looked_up_scores_are_those_of_training(boundaries):
+    net = make_net("span", n_boundary_kinds=3 if boundaries else 0)
+    counts = [9, 1, 4, 17]
+    batch = make_batch(counts, seed=1)
+    if boundaries:
+        random_facts = np.random.default_rng(0).integers(0, 3, (2, sum(counts)))
+        batch.boundaries = Boundaries(*random_facts, counts)
+        torch.nn.init.normal_(net.splitter.boundary.weight)
+    splitter, encoded = net.splitter, net.encode(batch)
+    tables = splitter._tables(encoded)
+    bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
+    spans = [
+        (a, b) for low, high in bounds for a in range(low, high) for b in range(a + 2, high + 1)
+    ]
+    starts, ends = torch.tensor(spans).unbind(1)
+    with torch.inference_mode():
+        table = splitter._score_table(tables, bounds)
+        found, candidates = splitter._look_up(table, starts, ends)
+        expected, expected_candidates = splitter._log_probs(tables, starts, ends)
+    assert torch.equal(candidates.splits, expected_candidates.splits)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 # Bad input
@@ -789,8 +863,8 @@ def test_gold_trees_that_do_not_fit_are_refused(counts):
 def test_the_pointer_refuses_what_its_scores_cannot_give():
     net = make_net("pointer")
     encoded = net.encode(make_batch([3]))
-    with pytest.raises(ValueError, match="exact search"):
-        net.decode(encoded, max_exact=10)
+    with pytest.raises(ValueError, match="no search"):
+        net.decode(encoded, search=True)
     with pytest.raises(ValueError, match="PointerSplitter"):
         net.loss(encoded, make_gold([3]), exploration=1.0)
 
