@@ -43,7 +43,6 @@ def build_rst_parser(
     layer_norm: bool = False,
     edu_features: bool = False,
     dropout: float | None = 0.5,
-    edu_dropout: float = 0.0,
     label_smoothing: float = 0.0,
     search: bool = False,
     loss_per: Literal["document", "edu"] = "document",
@@ -69,8 +68,6 @@ def build_rst_parser(
     edu_features (bool): Give the parser the facts that `features.EDU_FEATURES` names, too.
     dropout (float | None): Dropout rate of the parser in training, whatever the rest of the
         pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
-    edu_dropout (float): Share of the EDUs whose words are hidden in training, so that the parser
-        learns to go by their features, by the layout and by what stands around them, too.
     label_smoothing (float): Share of the label targets that is spread over all labels.
     search (bool): Find the tree of which the most spans are expected to be right, instead of
         taking the best split of each span from the top. For the span splitter only.
@@ -109,7 +106,6 @@ def build_rst_parser(
     forward = partial(
         _forward,
         dropout=dropout,
-        edu_dropout=edu_dropout,
         loss_options={
             "label_smoothing": label_smoothing,
             "per": loss_per,
@@ -156,7 +152,6 @@ def _forward(
     is_train: bool,
     *,
     dropout: float | None,
-    edu_dropout: float,
     loss_options: dict[str, Any],
     search: bool,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
@@ -169,7 +164,6 @@ def _forward(
         return net.decode(encode_docs(model, docs), search), lambda loss: docs
     net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
-    net.edu_dropout = edu_dropout
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)
     batch = _make_batch(model, docs, vectors)
     tokens = batch.tokens.requires_grad_()

@@ -206,7 +206,6 @@ class RstNet(RecurrentNet):
             token_width, hidden_width // 2, encoder_layers, bidirectional=True, batch_first=True
         )
         self.dropout = nn.Dropout(0.0)
-        self.edu_dropout = 0.0
         self.combine = FastLinear(hidden_width + 2 * token_width + n_features, hidden_width)
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
         n_codes = n_boundary_kinds * CODES_OF_A_KIND
@@ -230,26 +229,20 @@ class RstNet(RecurrentNet):
         if not len(batch.edu_starts):
             edus = state.new_zeros(0, self.combine.out_features)
             return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
-        is_shown = self._show_edus(len(batch.edu_starts))
-        means = self.dropout(_pool_tokens(batch, self.attend)) * is_shown
+        means = self.dropout(_pool_tokens(batch, self.attend))
         documents = [i for i, count in enumerate(batch.edu_counts) if count]
         context, last = run_packed(
             self.encoder, means.split([batch.edu_counts[i] for i in documents])
         )
         # layer, direction, document, width: only the last layer's states go to the pointer.
         state[documents] = torch.cat([last[-2], last[-1]], dim=1)
-        first_tokens = batch.tokens.index_select(0, batch.edu_starts) * is_shown
-        last_tokens = batch.tokens.index_select(0, batch.edu_ends - 1) * is_shown
+        first_tokens = batch.tokens.index_select(0, batch.edu_starts)
+        last_tokens = batch.tokens.index_select(0, batch.edu_ends - 1)
         parts = [self.dropout(torch.cat([torch.cat(context), first_tokens, last_tokens], dim=1))]
         if batch.edu_features is not None:
             parts.append(batch.edu_features)
         edus = self.normalize(self.combine(torch.cat(parts, dim=1)))
         return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
-
-    def _show_edus(self, n_edus: int) -> Tensor:
-        """1 for each EDU, but 0 for those whose words are hidden in training."""
-        shown = self.combine.bias.new_ones(n_edus, 1)
-        return shown.bernoulli_(1 - self.edu_dropout) if self.training else shown
 
     def loss(
         self,
