@@ -241,7 +241,7 @@ def report_search(args: argparse.Namespace) -> None:
     for n_edus in sorted(args.search_edus):
         encoded = net.encode(make_batch(args, [n_edus]))
         greedy = best_ms(partial(net.decode, encoded), args.repeats)
-        times[n_edus] = best_ms(partial(net.decode, encoded, search=True), 1)
+        times[n_edus] = best_ms(partial(net.decode, encoded, search_edus=n_edus), 1)
         print_row(str(n_edus), greedy, times[n_edus], growth(times, n_edus))
 
 

@@ -3,7 +3,7 @@
 Torch's part of the model is built when the labels and the width of the token vectors are known,
 that is on initialization or when weights are loaded. Nothing here imports `net.py` before that.
 What the config says is bound to functions, and not saved with the weights: the config of the loaded
-pipeline decides, so that for instance the search can be switched on for a trained parser.
+pipeline decides, so that for instance the search can be switched on in a trained parser.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def build_rst_parser(
     edu_features: bool = False,
     dropout: float | None = 0.5,
     label_smoothing: float = 0.0,
-    search: bool = False,
+    search_edus: int = 0,
     loss_per: Literal["document", "edu"] = "document",
     exploration: float = 0.0,
     layout: LayoutMode = "none",
@@ -69,8 +69,9 @@ def build_rst_parser(
     dropout (float | None): Dropout rate of the parser in training, whatever the rest of the
         pipeline has. None takes the rate that `update` is called with, `[training] dropout`.
     label_smoothing (float): Share of the label targets that is spread over all labels.
-    search (bool): Find the tree of which the most spans are expected to be right, instead of
-        taking the best split of each span from the top. For the span splitter only.
+    search_edus (int): Below spans of at most so many EDUs, find the tree of which the most spans
+        are expected to be right, instead of taking the best split of each span from the top. 0 for
+        no search. For the span splitter only.
     loss_per (str): What the loss of a batch is a mean over: "document", as in the paper, or "edu",
         so that long and short documents teach at the same rate.
     exploration (float): In training, let the parser also split the documents by itself, and learn
@@ -88,7 +89,7 @@ def build_rst_parser(
         takes their sum.
     RAISES (RstError): If the settings contradict each other.
     """
-    if splitter == "pointer" and (search or exploration):
+    if splitter == "pointer" and (search_edus or exploration):
         raise RstError(Errors.R256)
     make_net = partial(
         _make_net,
@@ -111,7 +112,7 @@ def build_rst_parser(
             "per": loss_per,
             "exploration": exploration,
         },
-        search=search,
+        search_edus=search_edus,
     )
     return Model(
         "rst_parser",
@@ -153,7 +154,7 @@ def _forward(
     *,
     dropout: float | None,
     loss_options: dict[str, Any],
-    search: bool,
+    search_edus: int,
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
     """Parse Docs; in training, encode them for a loss that is still to be asked for."""
     import torch
@@ -161,7 +162,7 @@ def _forward(
     docs = list(docs)
     net = get_net(model)
     if not is_train:
-        return net.decode(encode_docs(model, docs), search), lambda loss: docs
+        return net.decode(encode_docs(model, docs), search_edus), lambda loss: docs
     net.train()
     net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
     vectors, backprop_tok2vec = model.layers[0](docs, is_train=True)

@@ -309,18 +309,19 @@ class RstNet(RecurrentNet):
         )
 
     @torch.inference_mode()
-    def decode(self, encoded: EncodedEdus, search: bool = False) -> list[ParsedTree]:
+    def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> list[ParsedTree]:
         """Parse documents.
 
         encoded (EncodedEdus): The encoded documents.
-        search (bool): Search for the tree of which the most spans are expected to be right, instead
-            of taking the best split of each span from the top.
+        search_edus (int): Below spans of at most so many EDUs, search for the tree of which the
+            most spans are expected to be right, instead of taking the best split of each span from
+            the top.
         RETURNS (list[ParsedTree]): A tree per document.
         """
         spans = torch.zeros(0, 3, dtype=torch.long)
         split_probs = torch.zeros(0)
         if any(count > 1 for count in encoded.edu_counts):
-            spans, split_probs = self.splitter.decode(encoded, search)
+            spans, split_probs = self.splitter.decode(encoded, search_edus)
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
         spans, split_probs = spans[order], split_probs[order]

@@ -37,8 +37,6 @@ CANDIDATE_ROWS = 1024
 # with what was computed for the span around them; shorter ones all together.
 LARGE_SPAN = 128
 SLICE_ROWS = 1024
-# Spans of more EDUs are split from the top even in a search.
-LARGEST_SEARCHED = 300
 # In training, candidates beyond these are scored in chunks whose hidden layer is not kept, but
 # computed again on the way back.
 TRAINING_ROWS = 100_000
@@ -110,12 +108,13 @@ class Splitter(nn.Module):
         raise ValueError(f"{type(self).__name__} has no weight that scales its scores alone.")
 
     @abstractmethod
-    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> tuple[Tensor, Tensor]:
         """Split all documents; at least one must have two EDUs.
 
         encoded (EncodedEdus): The encoded documents.
-        search (bool): Find the trees of which the most spans are expected to be right, instead of
-            taking the best split of each span from the top.
+        search_edus (int): Below spans of at most so many EDUs, find the trees of which the most
+            spans are expected to be right, instead of taking the best split of each span from the
+            top.
         RETURNS (tuple[Tensor, Tensor]): Absolute splits (n, 3) and their probabilities, on the CPU.
         RAISES (ValueError): If a search is asked for, and the scores depend on earlier splits.
         """
@@ -160,13 +159,13 @@ class PointerSplitter(Splitter):
         log_probs = scores.log_softmax(1)
         return log_probs.gather(1, (splits - column[:, 0]).unsqueeze(1)).squeeze(1)
 
-    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> tuple[Tensor, Tensor]:
         """See `Splitter`. Each step takes one span of every unfinished document.
 
         The steps run in NumPy on the CPU. They are tiny and wait for each other, so that what
         counts is the cost of a call: NumPy's is half of torch's, and below a GPU kernel's launch.
         """
-        if search:
+        if search_edus:
             raise ValueError("The pointer's scores depend on earlier splits: no search.")
         # A document of m EDUs takes m-1 steps. Longest first, those at work are always a prefix.
         order = sorted(range(len(encoded.edu_counts)), key=lambda i: -encoded.edu_counts[i])
@@ -343,13 +342,13 @@ class SpanSplitter(Splitter):
         """See `Splitter`."""
         self.score.weight /= temperature
 
-    def decode(self, encoded: EncodedEdus, search: bool = False) -> tuple[Tensor, Tensor]:
+    def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> tuple[Tensor, Tensor]:
         """See `Splitter`."""
         tables = self._tables(encoded)
         bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
         spans, log_probs = self._split_from_top(tables, bounds)
-        if search:
-            spans, log_probs = self._lower_risk(tables, spans, log_probs)
+        if search_edus:
+            spans, log_probs = self._lower_risk(tables, spans, log_probs, search_edus)
         return spans.cpu(), log_probs.exp().cpu()
 
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
@@ -459,11 +458,11 @@ class SpanSplitter(Splitter):
         return torch.cat(found), torch.cat(found_log_probs)
 
     def _lower_risk(
-        self, tables: _SpanTables, spans: Tensor, log_probs: Tensor
+        self, tables: _SpanTables, spans: Tensor, log_probs: Tensor, search_edus: int
     ) -> tuple[Tensor, Tensor]:
-        """Search for better trees than those that were found from the top, but for the largest
-        spans, which would take too long."""
-        is_large = spans[:, 2] - spans[:, 0] > LARGEST_SEARCHED
+        """Search for better trees than those that were found from the top, below spans that are not
+        too large."""
+        is_large = spans[:, 2] - spans[:, 0] > search_edus
         if is_large.all():
             return spans, log_probs
 

@@ -448,7 +448,7 @@ def test_a_listener_without_its_encoder_is_refused():
 def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path, monkeypatch):
     nlp, examples = small
     nlp.to_disk(tmp_path)
-    searching = spacy.load(tmp_path, config={"components.rst_parser.model.search": True})
+    searching = spacy.load(tmp_path, config={"components.rst_parser.model.search_edus": 50})
     searches = []
     decode = SpanSplitter.decode
     monkeypatch.setattr(
@@ -456,7 +456,7 @@ def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_pat
     )
     for pipeline in (nlp, searching):
         assert all(get_tree(doc) for doc in pipeline.pipe(inputs(examples)))
-    assert searches == [False, True]
+    assert searches == [0, 50]
 
 
 def test_the_default_config_has_all_settings_of_the_model():

@@ -205,7 +205,7 @@ def test_a_saved_dropout_rate_does_not_overrule_the_config(saved, configured):
 
 def test_contradictions_are_refused():
     with pytest.raises(RstError, match="R256"):
-        make_model(search=True)
+        make_model(search_edus=50)
     with pytest.raises(RstError, match="R256"):
         make_model(exploration=1.0)
     with pytest.raises(RstError, match="R253"):

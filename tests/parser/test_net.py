@@ -736,7 +736,7 @@ def test_the_search_equals_brute_force():
         counts = [3, 6, 1, 7]
         batch = make_batch(counts, seed=seed)
         encoded = net.encode(batch)
-        found, greedy = net.decode(encoded, search=True), net.decode(encoded)
+        found, greedy = net.decode(encoded, search_edus=128), net.decode(encoded)
         for document, count in enumerate(counts):
             probs = span_probs(net, batch, document)
             trees = {
@@ -777,7 +777,7 @@ def test_the_search_leaves_out_what_is_hardly_reached(monkeypatch):
     for least in (1e-9, search.LEAST_REACH):
         monkeypatch.setattr(search, "LEAST_REACH", least)
         scored.append(0)
-        found.append(net.decode(encoded, search=True))
+        found.append(net.decode(encoded, search_edus=128))
     assert_same_trees(*found)
     assert scored[0] > 2 * scored[1] > 2 * (39 + 1 + 24)
 
@@ -790,18 +790,16 @@ def sharpened(layer: torch.nn.Linear, factor: float) -> torch.nn.Linear:
     return other
 
 
-def test_the_search_splits_the_largest_spans_from_the_top(monkeypatch):
+def test_the_search_leaves_larger_spans_to_the_way_from_the_top():
     net = make_net("span")
     encoded = net.encode(make_batch([12, 0, 30, 13, 1]))
-    searched, greedy = net.decode(encoded, search=True), net.decode(encoded)
+    searched, greedy = net.decode(encoded, search_edus=128), net.decode(encoded)
     assert searched[2].splits.tolist() != greedy[2].splits.tolist()
-    monkeypatch.setattr(splitters_module, "LARGEST_SEARCHED", 13)
-    mixed = net.decode(encoded, search=True)
+    mixed = net.decode(encoded, search_edus=13)
     assert_same_trees([*mixed[:2], *mixed[3:]], [*searched[:2], *searched[3:]])
     large = [row for row in greedy[2].splits.tolist() if row[2] - row[0] > 13]
     assert large and all(row in mixed[2].splits.tolist() for row in large)
-    monkeypatch.setattr(splitters_module, "LARGEST_SEARCHED", 1)
-    assert_same_trees(net.decode(encoded, search=True), greedy)
+    assert_same_trees(net.decode(encoded, search_edus=1), greedy)
 
 
 @pytest.mark.parametrize("boundaries", [False, True])
@@ -864,7 +862,7 @@ def test_the_pointer_refuses_what_its_scores_cannot_give():
     net = make_net("pointer")
     encoded = net.encode(make_batch([3]))
     with pytest.raises(ValueError, match="no search"):
-        net.decode(encoded, search=True)
+        net.decode(encoded, search_edus=128)
     with pytest.raises(ValueError, match="PointerSplitter"):
         net.loss(encoded, make_gold([3]), exploration=1.0)
 
