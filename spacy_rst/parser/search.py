@@ -45,11 +45,6 @@ class SpanChart:
         # For each length that occurs, the starts of the spans.
         self._starts: dict[int, np.ndarray] = {}
 
-    @property
-    def roots(self) -> list[tuple[int, int]]:
-        """RETURNS (list[tuple[int, int]]): The start and the end of each tree."""
-        return [(start, start + length) for start, length in np.argwhere(self._is_root).tolist()]
-
     def best_trees(self, score: Score) -> tuple[np.ndarray, np.ndarray]:
         """Find the trees of which the most spans can be expected to be right.
 
@@ -61,7 +56,7 @@ class SpanChart:
         self._descend(score)
         best = self._ascend()
         found: list[tuple[int, int, int]] = []
-        stack = self.roots
+        stack = [(start, start + length) for start, length in np.argwhere(self._is_root).tolist()]
         while stack:
             start, end = stack.pop()
             if end - start > 1:

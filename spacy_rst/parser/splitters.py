@@ -343,13 +343,29 @@ class SpanSplitter(Splitter):
         self.score.weight /= temperature
 
     def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> tuple[Tensor, Tensor]:
-        """See `Splitter`."""
+        """See `Splitter`. Large spans are split one by one, then all others together."""
         tables = self._tables(encoded)
-        bounds = [(start, end) for start, end in encoded.bounds if end - start > 1]
-        spans, log_probs = self._split_from_top(tables, bounds)
-        if search_edus:
-            spans, log_probs = self._lower_risk(tables, spans, log_probs, search_edus)
-        return spans.cpu(), log_probs.exp().cpu()
+        found: list[Tensor] = []
+        found_log_probs: list[Tensor] = []
+        stack = [_OpenSpan(start, end) for start, end in encoded.bounds if end - start > 1]
+        small = []
+        while stack:
+            span = stack.pop()
+            if span.end - span.start < max(LARGE_SPAN, search_edus + 1):
+                small.append((span.start, span.end))
+                continue
+            split, log_prob, children = self._split_large(tables, span)
+            found.append(torch.tensor([[span.start, split, span.end]]))
+            found_log_probs.append(log_prob.cpu())
+            stack += [child for child in children if child.end - child.start > 1]
+        if small:
+            table = self._score_table(tables, small)
+            spans, log_probs = self._split_levels(table, small)
+            if search_edus:
+                spans, log_probs = self._lower_risk(table, spans, log_probs, search_edus)
+            found.append(spans.cpu())
+            found_log_probs.append(log_probs.cpu())
+        return torch.cat(found), torch.cat(found_log_probs).exp()
 
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
         """Choose a candidate for each span; of equal ones, that nearest to the span's middle, so
@@ -374,29 +390,6 @@ class SpanSplitter(Splitter):
         # The distance decides, then the position, which can be read off the sum.
         keys = distances * len(log_probs) + positions
         return -segment_max(-keys, spans, len(first)) % len(log_probs)
-
-    def _split_from_top(
-        self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
-    ) -> tuple[Tensor, Tensor]:
-        """Split the large spans one by one, then the others, a level of all trees at a time."""
-        found: list[Tensor] = []
-        found_log_probs: list[Tensor] = []
-        stack = [_OpenSpan(start, end) for start, end in bounds]
-        small = []
-        while stack:
-            span = stack.pop()
-            if span.end - span.start < LARGE_SPAN:
-                small.append((span.start, span.end))
-                continue
-            split, log_prob, children = self._split_large(tables, span)
-            found.append(torch.tensor([[span.start, split, span.end]], device=log_prob.device))
-            found_log_probs.append(log_prob)
-            stack += [child for child in children if child.end - child.start > 1]
-        if small:
-            levels, level_log_probs = self._split_levels(tables, small)
-            found.append(levels)
-            found_log_probs.append(level_log_probs)
-        return torch.cat(found), torch.cat(found_log_probs)
 
     def _split_large(
         self, tables: _SpanTables, span: _OpenSpan
@@ -440,10 +433,10 @@ class SpanSplitter(Splitter):
         return split, log_probs[pick : pick + 1], children
 
     def _split_levels(
-        self, tables: _SpanTables, bounds: Sequence[tuple[int, int]]
+        self, table: _ScoreTable, bounds: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, Tensor]:
-        table = self._score_table(tables, bounds)
-        starts, ends = torch.tensor(bounds, device=tables.border.device).unbind(1)
+        """Split spans and their parts from the top, a level of all trees at a time."""
+        starts, ends = torch.tensor(bounds, device=table.rows.device).unbind(1)
         found: list[Tensor] = []
         found_log_probs: list[Tensor] = []
         while len(starts):
@@ -458,7 +451,7 @@ class SpanSplitter(Splitter):
         return torch.cat(found), torch.cat(found_log_probs)
 
     def _lower_risk(
-        self, tables: _SpanTables, spans: Tensor, log_probs: Tensor, search_edus: int
+        self, table: _ScoreTable, spans: Tensor, log_probs: Tensor, search_edus: int
     ) -> tuple[Tensor, Tensor]:
         """Search for better trees than those that were found from the top, below spans that are not
         too large."""
@@ -466,13 +459,11 @@ class SpanSplitter(Splitter):
         if is_large.all():
             return spans, log_probs
 
-        chart = SpanChart(spans[~is_large].cpu().numpy())
-        table = self._score_table(tables, chart.roots)
-
         def score(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
             places = (torch.from_numpy(column).to(spans.device) for column in (starts, ends))
             return self._look_up(table, *places)[0].cpu().numpy()
 
+        chart = SpanChart(spans[~is_large].cpu().numpy())
         found, found_log_probs = map(torch.from_numpy, chart.best_trees(score))
         return (
             torch.cat([spans[is_large].cpu(), found]),
