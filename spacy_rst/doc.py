@@ -27,7 +27,7 @@ from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
 TREE_KEY = "rst_tree"
-# What a treebank's document says about itself in `doc.user_data`; read it with `document_fact`.
+# What a treebank's document says about itself in `doc.user_data`; read it with `get_meta`.
 NAME_KEY = "rst_name"
 LANGUAGE_KEY = "rst_lang"
 TREEBANK_KEY = "rst_treebank"
@@ -348,7 +348,7 @@ def knows_sentences(doc: Doc) -> bool:
     return doc.has_annotation("SENT_START") and not doc.user_data.get(GUESSED_SENTENCES_KEY)
 
 
-def document_fact(doc: Doc, key: str) -> Any:
+def get_meta(doc: Doc, key: str) -> Any:
     """Get what a treebank's document says about itself.
 
     doc (Doc): The Doc.
@@ -367,5 +367,5 @@ def original_language(doc: Doc) -> str | None:
     doc (Doc): The Doc.
     RETURNS (str | None): The code of the language, None where nothing tells it.
     """
-    origin = document_fact(doc, TRANSLATED_FROM_KEY) or {}
-    return origin.get("language") or document_fact(doc, LANGUAGE_KEY)
+    origin = get_meta(doc, TRANSLATED_FROM_KEY) or {}
+    return origin.get("language") or get_meta(doc, LANGUAGE_KEY)

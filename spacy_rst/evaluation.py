@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from .doc import EDUS_KEY, NAME_KEY, TREE_KEY, TREEBANK_KEY, document_fact, original_language
+from .doc import EDUS_KEY, NAME_KEY, TREE_KEY, TREEBANK_KEY, get_meta, original_language
 from .errors import Errors, RstError
 from .scoring.baselines import BASELINES, baseline_examples
 from .scoring.scorer import LANGUAGE_MEAN_PREFIX, score_trees
@@ -95,7 +95,7 @@ def match_docs(gold: Iterable[Doc], predicted: Path, vocab: Vocab) -> list[Examp
     for doc in gold:
         found = by_text[doc.text]
         if not found:
-            name = str(document_fact(doc, NAME_KEY) or doc.text[:40])
+            name = str(get_meta(doc, NAME_KEY) or doc.text[:40])
             raise RstError(Errors.R716.format(document=name))
         # The same text may stand in a corpus twice, each time with a tree of its own.
         examples.append(Example(found.pop(0) if len(found) > 1 else found[0], doc))
@@ -145,7 +145,7 @@ def _scores(examples: Sequence[Example]) -> dict[str, Any]:
 
 def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
     per_language = _scores_by(examples, original_language, parse)
-    per_treebank = _scores_by(examples, lambda doc: document_fact(doc, TREEBANK_KEY), parse)
+    per_treebank = _scores_by(examples, lambda doc: get_meta(doc, TREEBANK_KEY), parse)
     scores = {"per_lang": per_language, "per_treebank": per_treebank}
     return scores if len(per_treebank) > 1 else {"per_lang": per_language}
 

@@ -66,7 +66,7 @@ def set_bfloat16(net: nn.Module, bfloat16: bool) -> None:
             module.may_round = bfloat16
 
 
-class Prepared:
+class PackedWeights:
     """Keeps what is made of weights until these change. Copies begin without it."""
 
     _kept: tuple[list[Tensor], list[tuple[int, int]], torch.dtype, Any] | None = None
@@ -102,7 +102,7 @@ class FastLinear(nn.Linear):
 
     def __init__(self, n_inputs: int, n_outputs: int, bias: bool = True) -> None:
         super().__init__(n_inputs, n_outputs, bias)
-        self._prepared = Prepared()
+        self._packed = PackedWeights()
 
     def train(self, mode: bool = True) -> FastLinear:
         """Change between training, which may change weights unseen, and evaluation.
@@ -111,7 +111,7 @@ class FastLinear(nn.Linear):
         RETURNS (FastLinear): The layer itself.
         """
         if mode:
-            self._prepared.clear()
+            self._packed.clear()
         return super().train(mode)
 
     def forward(self, inputs: Tensor, relu: bool = False) -> Tensor:
@@ -126,7 +126,7 @@ class FastLinear(nn.Linear):
             return F.relu(outputs) if relu else outputs
         weights = [self.weight] if self.bias is None else [self.weight, self.bias]
         dtype = number_format(self.may_round)
-        weight, bias = self._prepared.get(weights, dtype, lambda: self._prepare(dtype))
+        weight, bias = self._packed.get(weights, dtype, lambda: self._prepare(dtype))
         rows = inputs.reshape(-1, self.in_features)
         n_rows = len(rows)
         n_taken = round_up(n_rows)
@@ -152,7 +152,7 @@ class FastLSTM(nn.LSTM):
 
     def __init__(self, *sizes: int, **options: Any) -> None:
         super().__init__(*sizes, **options)
-        self._prepared = Prepared()
+        self._packed = PackedWeights()
 
     def train(self, mode: bool = True) -> FastLSTM:
         """Change between training, which may change weights unseen, and evaluation.
@@ -161,7 +161,7 @@ class FastLSTM(nn.LSTM):
         RETURNS (FastLSTM): The layer itself.
         """
         if mode:
-            self._prepared.clear()
+            self._packed.clear()
         return super().train(mode)
 
     def run(
@@ -177,7 +177,7 @@ class FastLSTM(nn.LSTM):
         """
         dtype = number_format(self.may_round)
         weights = [weight for layer in self.all_weights for weight in layer]
-        packed = self._prepared.get(weights, dtype, lambda: self._prepare(dtype))
+        packed = self._packed.get(weights, dtype, lambda: self._prepare(dtype))
         states = inputs.to(dtype)
         start = states.new_zeros(1, states.shape[1], self.hidden_size)
         options: tuple[Any, ...] = ([], LSTM_MODE, self.hidden_size, 1, True, False, False, False)

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from spacy.tokens import Doc
 
-from .doc import NAME_KEY, SOURCE_KEY, document_fact
+from .doc import NAME_KEY, SOURCE_KEY, get_meta
 from .errors import Errors, RstError
 
 SHOWN_CHARACTERS = 20
@@ -19,7 +19,7 @@ def document_name(doc: Doc) -> str:
     RETURNS (str): What its user data says, or the beginning of its text.
     """
     for key in (SOURCE_KEY, NAME_KEY):
-        if fact := document_fact(doc, key):
+        if fact := get_meta(doc, key):
             return f"'{fact}'"
     return f"'{doc.text[: 2 * SHOWN_CHARACTERS]} ...'"
 

@@ -85,7 +85,7 @@ class BatchPipe(Pipe):
                 yield from docs
 
 
-class TolerantPipe(TrainablePipe):
+class TorchPipe(TrainablePipe):
     """A trainable component around a torch net, in which a bad Doc does not take its batch along.
 
     Subclasses add `initialize`, `predict`, `set_annotations`, and `learn`, which `update` calls.

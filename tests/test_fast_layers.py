@@ -121,7 +121,7 @@ def test_changed_weights_are_used(make, in_place):
     after = run()
     assert not torch.allclose(before, after, atol=1e-3)
     copied = copy.deepcopy(layer)
-    assert copied._prepared._kept is None
+    assert copied._packed._kept is None
     layer = copied
     assert_close(run(), after)
 

@@ -20,7 +20,7 @@ spacy_app.add_typer(rst_app)
 
 
 @rst_app.callback()
-def stop_in_good_order() -> None:
+def handle_signals() -> None:
     """Let all commands tidy up when they are stopped, by Ctrl-C or a request to end (SIGTERM)."""
     if threading.current_thread() is not threading.main_thread():
         return  # where signals cannot be handled

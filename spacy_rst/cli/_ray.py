@@ -37,7 +37,7 @@ from ._bulk import (
 )
 from ._formats import TreeFormat
 from ._texts import Origin, Reading, read_texts
-from ._util import Tally, complain
+from ._util import Tally, report_problem
 from .parse import EduUnits, load_pipeline
 
 # Ray reads these when it is imported. The second makes it listen on loopback only, as it does by
@@ -127,7 +127,9 @@ def parse_in_bulk(
                 for n_finished in parse_on_ray(files, folder, settings, tally):
                     bar.update(n_finished - bar.n)
     except KeyboardInterrupt:
-        complain("parse", f"Stopped. What is finished is in {folder.place}; run it again to go on")
+        report_problem(
+            "parse", f"Stopped. What is finished is in {folder.place}; run it again to go on"
+        )
         raise
     if not tally.succeeded and not tally.failed:
         raise RstError(Errors.R520)
@@ -208,7 +210,7 @@ def parse_on_ray(
         try:
             for outcome in _outcomes(ray, groups, folder, settings):
                 for place, error in json.loads(outcome["errors"]):
-                    complain(place, error)
+                    report_problem(place, error)
                     tally.failed += 1
                 tally.written += outcome["trees"]
                 tally.empty += outcome["empty"]

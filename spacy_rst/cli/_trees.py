@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..doc import NAME_KEY, document_fact, get_tree
+from ..doc import NAME_KEY, get_meta, get_tree
 from ..errors import Errors, RstError
 from ..tree import RstTree
 from ..treebank.binarize import binarize
@@ -71,7 +71,7 @@ def read_trees(path: Path, *, largest_tree: bool = False) -> Iterator[NamedTree 
 def _read_file(path: Path, largest_tree: bool) -> Iterator[NamedTree | RstError]:
     if path.suffix == DOCBIN_SUFFIX:
         for number, doc in enumerate(read_docbin(path), start=1):
-            name = document_fact(doc, NAME_KEY) or f"document_{number}"
+            name = get_meta(doc, NAME_KEY) or f"document_{number}"
             yield NamedTree(name, path, get_tree(doc))
     elif path.suffix == ".json":
         yield _read_json(path.read_bytes(), path, str(path))

@@ -83,11 +83,11 @@ def clean_errors(place: str = "rst") -> Iterator[None]:
     except BrokenPipeError:  # the reader of the output has seen enough: typer ends quietly
         raise
     except (RstError, OSError) as error:
-        complain(place, error)
+        report_problem(place, error)
         raise typer.Exit(1) from error
 
 
-def complain(place: str, problem: BaseException | str) -> None:
+def report_problem(place: str, problem: BaseException | str) -> None:
     """Report a problem in one line on standard error, away from the trees.
 
     place (str): Where it occurred.
@@ -118,7 +118,7 @@ class Tally:
         place (str): The file, and the line where it has several documents.
         error (Exception): The reason.
         """
-        complain(place, error)
+        report_problem(place, error)
         self.failed += 1
 
     def count(self, tree: RstTree | None) -> None:

@@ -21,7 +21,7 @@ from ..treebank.convert import with_classes
 from ..util import write_atomically
 from . import rst_app
 from ._trees import TREES_HELP, LargestTreeOption, NamedTree, read_trees
-from ._util import ParseCommand, Tally, clean_errors, complain
+from ._util import ParseCommand, Tally, clean_errors, report_problem
 
 POOLED = "all documents"
 HEADINGS = {
@@ -80,9 +80,9 @@ def agree_cli(
             raise RstError(Errors.R742.format(first=first_path, second=second_path))
         for path, own, other in ((first_path, first, second), (second_path, second, first)):
             if len(own) > len(pairs):
-                complain("agree", f"{len(own) - len(pairs)} documents are in {path} only")
+                report_problem("agree", f"{len(own) - len(pairs)} documents are in {path} only")
             if not classes and _has_classes(own) and not _has_classes(other):
-                complain("agree", f"Only {path} has the 18 classes as labels. Use --classes.")
+                report_problem("agree", f"Only {path} has the 18 classes as labels. Use --classes.")
         agreements: dict[str, Agreement] = {}
         for name, (one, two) in pairs.items():
             try:

@@ -91,7 +91,7 @@ def calibrate_cli(
         if output is not None:
             # Loaded anew, as the vocabulary has got the words of the documents.
             nlp = load_trained(model)
-            nlp.get_pipe(find_parser(nlp)).temper(**calibration.temperatures)  # type: ignore[attr-defined]
+            nlp.get_pipe(find_parser(nlp)).apply_temperature(**calibration.temperatures)  # type: ignore[attr-defined]
             with replaced_pipeline(output, licences=nlp.path or output) as folder:
                 nlp.to_disk(folder)
             msg.good(f"Saved the pipeline to {output}")

@@ -24,7 +24,7 @@ from . import rst_app
 from ._formats import TreeFormat, choose_format
 from ._outputs import Output, choose_output
 from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_texts
-from ._util import ParseCommand, Tally, clean_errors, complain, load_trained, progress
+from ._util import ParseCommand, Tally, clean_errors, load_trained, progress, report_problem
 
 STOPPED = 130
 RAY_PANEL = "Options for --engine ray"
@@ -178,7 +178,7 @@ def parse_cli(
         except KeyboardInterrupt:
             if output.kept is not None:
                 advice = "; run it again with --resume to go on" if output.can_resume else ""
-                complain("parse", f"Stopped. What is finished is in {output.kept}{advice}")
+                report_problem("parse", f"Stopped. What is finished is in {output.kept}{advice}")
             if n_process > 1:  # at a usual end, spaCy's queues would wait for the workers to read
                 os._exit(STOPPED)
             raise
@@ -258,9 +258,9 @@ def report_failure(component: str, _: Any, docs: Sequence[Doc] | None, error: Ex
     It only reports, as it may run in another process than the one that counts.
     """
     for doc in docs or ():
-        complain(f"{doc._context.place} ({component})", error)
+        report_problem(f"{doc._context.place} ({component})", error)
     if docs is None:  # a whole process failed
-        complain("parse", error)
+        report_problem("parse", error)
 
 
 def parse_texts(
@@ -316,7 +316,7 @@ def parse_texts(
             tally.fail(origin.place, error)
             continue
         if tree is None:
-            complain(origin.place, "no text, so no tree")
+            report_problem(origin.place, "no text, so no tree")
         tally.count(tree)
     tally.failed += n_begun - n_parsed  # those that the error handler reported
     if not tally.succeeded and not tally.failed:

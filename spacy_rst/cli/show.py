@@ -17,7 +17,7 @@ from ._formats import TreeFormat, choose_format
 from ._outputs import choose_output
 from ._texts import Origin
 from ._trees import TREES_HELP, LargestTreeOption, read_trees
-from ._util import clean_errors, complain
+from ._util import clean_errors, report_problem
 
 
 @rst_app.command("show")
@@ -60,12 +60,12 @@ def show_cli(
                 shown = with_classes(tree, source=str(path)) if classes else tree
                 output.write(Origin(name, str(path), path), shown)
         if next(trees, None) is not None:
-            complain("show", f"{input_path} has more trees. --limit 0 shows all of them.")
+            report_problem("show", f"{input_path} has more trees. --limit 0 shows all of them.")
 
 
 def _read_drawable(path: Path, largest_tree: bool) -> Iterator[tuple[str, Path, RstTree]]:
     for item in read_trees(path, largest_tree=largest_tree):
         if isinstance(item, RstError):
-            complain("show", item)
+            report_problem("show", item)
         elif item.tree is not None:
             yield item.name, item.path, item.tree

@@ -17,7 +17,7 @@ from spacy.util import load_config, registry
 from thinc.api import ConfigValidationError
 from tqdm import tqdm
 
-from ..doc import NAME_KEY, document_fact
+from ..doc import NAME_KEY, get_meta
 from ..errors import Errors, RstError
 from ..translator.cache import CachedTranslator
 from ..translator.edus import TranslationCounts, translate_docs
@@ -25,7 +25,7 @@ from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
 from ..treebank.docbin import count_docs, find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
-from .parse import ParseCommand, complain
+from .parse import ParseCommand, report_problem
 
 ENGINES = {
     "apertium": "spacy_rst.ApertiumTranslator.v1",
@@ -102,7 +102,7 @@ def translate_cli(
             resume=resume,
         )
     except (RstError, OSError) as error:
-        complain("translate", error)
+        report_problem("translate", error)
         raise typer.Exit(1) from error
     if isinstance(translator, CachedTranslator):
         tally.from_cache = translator.n_cached
@@ -240,7 +240,7 @@ def _translate_files(
                     continue
                 docs = list(read_docbin(path))
             except (RstError, OSError) as error:
-                complain(str(path), error)
+                report_problem(str(path), error)
                 tally.failed += 1
                 continue
             bar.total = (bar.total or 0) + len(docs)
@@ -292,7 +292,7 @@ def _translate_batch(
 
 
 def _name(doc: Doc) -> str:
-    return str(document_fact(doc, NAME_KEY) or doc.text[:40])
+    return str(get_meta(doc, NAME_KEY) or doc.text[:40])
 
 
 def _report(path: Path, failures: dict[str, list[str]]) -> int:
@@ -300,5 +300,5 @@ def _report(path: Path, failures: dict[str, list[str]]) -> int:
     for reason, names in failures.items():
         shown = ", ".join(names[:3])
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        complain(f"{path}, {shown}{more}", RstError(reason))
+        report_problem(f"{path}, {shown}{more}", RstError(reason))
     return sum(map(len, failures.values()))

@@ -106,7 +106,7 @@ def _draw_all(docs: Drawable, style: str, options: dict[str, Any]) -> str:
 def _named_trees(docs: Drawable) -> Iterator[tuple[str, RstTree]]:
     from spacy.tokens import Doc
 
-    from ..doc import NAME_KEY, document_fact, get_tree
+    from ..doc import NAME_KEY, get_meta, get_tree
 
     # Both can be iterated over, which would give tokens or nodes.
     items = [docs] if isinstance(docs, Doc | RstTree) or not isinstance(docs, Iterable) else docs
@@ -119,7 +119,7 @@ def _named_trees(docs: Drawable) -> Iterator[tuple[str, RstTree]]:
         tree = get_tree(item)
         if tree is None:
             raise RstError(Errors.R540.format(number=number))
-        yield str(document_fact(item, NAME_KEY) or ""), tree
+        yield str(get_meta(item, NAME_KEY) or ""), tree
 
 
 def notebook_markup(drawing: str, style: str) -> str:

@@ -47,7 +47,7 @@ def pair_tokens_and_pieces(piece_ranges: Ints) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(sizes)), sizes), pieces
 
 
-def lending_tokens(piece_ranges: Ints) -> Ints:
+def nearest_token_with_pieces(piece_ranges: Ints) -> Ints:
     """Find the token from which each token takes its vector.
 
     This is the token itself, or for one without pieces the nearest token with pieces before it,

@@ -17,7 +17,7 @@ from ..errors import Errors, RstError
 from ..precision import has_fast_bfloat16
 from ..shims import NetShim
 from ..windows import batch_by_size, cut_windows
-from .alignment import Ints, lending_tokens, pair_tokens_and_pieces, token_piece_ranges
+from .alignment import Ints, nearest_token_with_pieces, pair_tokens_and_pieces, token_piece_ranges
 from .frozen_layers import FrozenLayers, StateCache
 from .int8_net import Int8Embedding, round_linear_layers
 from .piece_tokenizer import PieceTokenizer
@@ -85,7 +85,7 @@ class WindowInputs:
             self.ids.append(np.array([tokenizer.start_id, tokenizer.end_id]))
             self.positions.append(np.array([0]))
             self.rows.append(np.array([self.n_rows]))
-        self.lenders.append(lending_tokens(piece_ranges) + self.n_rows)
+        self.lenders.append(nearest_token_with_pieces(piece_ranges) + self.n_rows)
         self.n_rows += len(token_offsets)
 
 

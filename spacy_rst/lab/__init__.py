@@ -10,7 +10,7 @@ from ..errors import Errors, RstError
 
 
 @contextmanager
-def needed(library: str) -> Iterator[None]:
+def require_extra(library: str) -> Iterator[None]:
     """RAISES (RstError): If a library is not installed, with how to install it."""
     try:
         yield

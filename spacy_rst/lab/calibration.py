@@ -142,7 +142,7 @@ def calibrate(
     parsed = [parse_docs(nlp, docs, edus=mode, batch_size=batch_size) for mode in edus]
     choices = collect_choices(nlp, parser_name, docs, batch_size=batch_size)
     temperatures = {name: fit_temperature(part) for name, part in choices.items()}
-    parser.temper(**temperatures)
+    parser.apply_temperature(**temperatures)
     parsed_again = [parse_docs(nlp, docs, edus=mode, batch_size=batch_size) for mode in edus]
     before = {name: judge_choices(part) for name, part in choices.items()}
     after = {

@@ -28,7 +28,7 @@ from spacy.training.loop import DIR_MODEL_BEST, train
 from spacy.util import load_model
 from thinc.api import require_gpu
 
-from ..doc import NAME_KEY, SOURCE_KEY, TREEBANK_KEY, document_fact, edu_places, original_language
+from ..doc import NAME_KEY, SOURCE_KEY, TREEBANK_KEY, edu_places, get_meta, original_language
 from ..errors import Errors, RstError
 from ..evaluation import EDU_SOURCES, make_report, makes_edus, parse_docs, read_gold
 from ..scoring.parseval import SpanCounts
@@ -241,9 +241,9 @@ def document_counts(example: Example) -> dict[str, Any]:
     gold = example.reference
     edus = count_edus(edu_places(gold), edu_places(example.predicted))
     return {
-        "name": document_fact(gold, NAME_KEY),
-        "treebank": document_fact(gold, TREEBANK_KEY),
-        "source": document_fact(gold, SOURCE_KEY),
+        "name": get_meta(gold, NAME_KEY),
+        "treebank": get_meta(gold, TREEBANK_KEY),
+        "source": get_meta(gold, SOURCE_KEY),
         "lang": original_language(gold),
         **{method: list(counts) for method, counts in count_example(example).items()},
         "edus": list(edus),

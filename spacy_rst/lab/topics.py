@@ -15,12 +15,12 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import get_lang_class
 
-from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, document_fact, original_language
+from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, get_meta, original_language
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
-from . import needed
+from . import require_extra
 
-with needed("scikit-learn"):
+with require_extra("scikit-learn"):
     from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
     from sklearn.manifold import TSNE
@@ -164,7 +164,7 @@ def _topic_words(doc: Doc) -> Iterator[str]:
     its language, no numbers, no punctuation, none of one or two letters. Of Chinese and Japanese,
     the tokens of two to four characters; where the text is not divided into such words, pairs of
     characters."""
-    stop_words = _stop_words(str(document_fact(doc, LANGUAGE_KEY) or ""))
+    stop_words = _stop_words(str(get_meta(doc, LANGUAGE_KEY) or ""))
     tokens = [token.text.casefold() for token in doc]
     for word in _with_pairs_of_characters(tokens):
         if word not in stop_words and (_is_unspaced_word(word) or _is_word(word)):
@@ -214,7 +214,7 @@ def _stop_words(language: str) -> frozenset[str]:
 
 def _description(doc: Doc) -> tuple[str, str, str, str]:
     name, treebank, language = (
-        str(document_fact(doc, key) or "") for key in (NAME_KEY, TREEBANK_KEY, LANGUAGE_KEY)
+        str(get_meta(doc, key) or "") for key in (NAME_KEY, TREEBANK_KEY, LANGUAGE_KEY)
     )
     return name, treebank, language, original_language(doc) or ""
 

@@ -14,7 +14,7 @@ from thinc.api import Model
 from ..doc import set_edus, set_tree
 from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
-from ..pipe import TolerantPipe, default_model_config
+from ..pipe import TorchPipe, default_model_config
 from ..relations import split_label
 from ..scoring.scorer import score_trees
 from ..tree import RstTree
@@ -69,7 +69,7 @@ def make_rst_parser(
     return RstParser(nlp.vocab, model, name, max_batch_tokens=max_batch_tokens, scorer=scorer)
 
 
-class RstParser(TolerantPipe):
+class RstParser(TorchPipe):
     """Builds the discourse tree of each Doc over the EDUs in `doc.spans["edus"]`.
 
     DOCS: docs/rst_parser.md
@@ -239,7 +239,9 @@ class RstParser(TolerantPipe):
         encoded = encode_docs(self.model, [example.predicted])
         return get_net(self.model).gold_choices(encoded, self._gold_trees([gold]))
 
-    def temper(self, *, splits: float | None = None, labels: float | None = None) -> None:
+    def apply_temperature(
+        self, *, splits: float | None = None, labels: float | None = None
+    ) -> None:
         """Change how sure the parser is of its choices, by way of its weights.
 
         splits (float | None): Temperature by which the scores of split points are divided: more
@@ -249,9 +251,9 @@ class RstParser(TolerantPipe):
         """
         net = get_net(self.model)
         if splits is not None:
-            net.splitter.temper(splits)
+            net.splitter.apply_temperature(splits)
         if labels is not None:
-            net.classifier.temper(labels)
+            net.classifier.apply_temperature(labels)
 
     def _gold_trees(self, golds: Sequence[GoldAnnotation | None]) -> list[GoldTree]:
         import torch

@@ -139,7 +139,7 @@ class LabelClassifier(nn.Module):
         return self.left(left) + torch.cat(products).t() + self.right(right)
 
     @torch.no_grad()
-    def temper(self, temperature: float) -> None:
+    def apply_temperature(self, temperature: float) -> None:
         """Divide all logits by a temperature, by way of the weights.
 
         temperature (float): More than 1 for lower probabilities of what is chosen.

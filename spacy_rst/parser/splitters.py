@@ -98,7 +98,7 @@ class Splitter(nn.Module):
         """
         return None
 
-    def temper(self, temperature: float) -> None:
+    def apply_temperature(self, temperature: float) -> None:
         """Divide the scores of all candidates by a temperature, by way of the weights. The best
         candidate of a span stays the best.
 
@@ -338,7 +338,7 @@ class SpanSplitter(Splitter):
         return Choices(log_probs, candidates.spans, candidates.first + splits - starts - 1)
 
     @torch.no_grad()
-    def temper(self, temperature: float) -> None:
+    def apply_temperature(self, temperature: float) -> None:
         """See `Splitter`."""
         self.score.weight /= temperature
 

@@ -19,7 +19,7 @@ from thinc.types import Floats1d
 from ..doc import EDUS_KEY, set_edus
 from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
-from ..pipe import TolerantPipe, default_model_config
+from ..pipe import TorchPipe, default_model_config
 from ..scoring.segmentation import score_edus
 from .boundaries import edus_from_starts, read_borders
 from .gold import read_gold_starts
@@ -81,7 +81,7 @@ def make_edu_segmenter(
     )
 
 
-class EduSegmenter(TolerantPipe):
+class EduSegmenter(TorchPipe):
     """Divides each Doc into elementary discourse units, `doc.spans["edus"]`.
 
     DOCS: docs/edu_segmenter.md

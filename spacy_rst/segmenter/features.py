@@ -10,7 +10,7 @@ import numpy as np
 from spacy.attrs import ORTH
 from spacy.tokens import Doc
 
-from ..doc import TREEBANK_KEY, document_fact
+from ..doc import TREEBANK_KEY, get_meta
 from ..doc_layout import ensure_layout, token_blocks
 from ..layout import KINDS
 from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
@@ -105,7 +105,7 @@ def convention_features(doc: Doc, borders: Borders, conventions: Sequence[str]) 
     conventions (Sequence[str]): The treebanks that have conventions of their own.
     RETURNS (np.ndarray): Float32 (n_tokens, n_conventions).
     """
-    own = document_fact(doc, TREEBANK_KEY)
+    own = get_meta(doc, TREEBANK_KEY)
     row = np.array([name == own for name in conventions], dtype=np.float32)
     return np.tile(row, (len(doc), 1))
 

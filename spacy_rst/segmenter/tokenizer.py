@@ -45,7 +45,7 @@ def create_tokenizer(nlp: Language) -> Tokenizer:
     """
     usual = registry.tokenizers.get("spacy.Tokenizer.v1")()(nlp)
     infixes = compile_infix_regex([BORDER, *(nlp.Defaults.infixes or ())])
-    return PatientTokenizer(
+    return LinearTimeTokenizer(
         nlp.vocab,
         rules=usual.rules,
         prefix_search=usual.prefix_search,
@@ -56,7 +56,7 @@ def create_tokenizer(nlp: Language) -> Tokenizer:
     )
 
 
-class PatientTokenizer(Tokenizer):
+class LinearTimeTokenizer(Tokenizer):
     """spaCy's tokenizer, in linear time also where a text has no spaces for long."""
 
     def __call__(self, text: str) -> Doc:
@@ -65,7 +65,7 @@ class PatientTokenizer(Tokenizer):
         text (str): The text.
         RETURNS (Doc): Its tokens.
         """
-        parts = [super(PatientTokenizer, self).__call__(part) for part in cut_runs(text)]
+        parts = [super(LinearTimeTokenizer, self).__call__(part) for part in cut_runs(text)]
         if len(parts) == 1:
             return parts[0]
         # The tensors, which are empty, would become one of width 0.

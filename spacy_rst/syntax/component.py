@@ -23,7 +23,7 @@ from thinc.types import Floats2d, Ints2d
 
 from ..doc import GUESSED_SENTENCES_KEY
 from ..encoder.vectors import check_encoded
-from ..pipe import TolerantPipe, default_model_config
+from ..pipe import TorchPipe, default_model_config
 from ..shims import LazyNetShim
 from ..windows import batch_by_size
 from .gold import local_targets, read_gold_syntax
@@ -112,7 +112,7 @@ def make_syntax(
     )
 
 
-class Syntax(TolerantPipe, Tok2Vec):
+class Syntax(TorchPipe, Tok2Vec):
     """Gives Docs token vectors that know of syntax, to which other components listen as they do to
     a `tok2vec`, and, if wanted, parts of speech, dependencies and sentences.
 
@@ -142,7 +142,7 @@ class Syntax(TolerantPipe, Tok2Vec):
         max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
         scorer (Callable | None): The scoring method.
         """
-        TolerantPipe.__init__(self, vocab, model, name, max_batch_tokens, scorer)
+        TorchPipe.__init__(self, vocab, model, name, max_batch_tokens, scorer)
         self.listener_map: dict[str, list[Tok2VecListener]] = {}
         self.annotate = annotate
         self.loss_weight = loss_weight

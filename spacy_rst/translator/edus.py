@@ -20,8 +20,8 @@ from ..doc import (
     TRANSLATED_FROM_KEY,
     TREEBANK_KEY,
     doc_from_edus,
-    document_fact,
     get_edus,
+    get_meta,
     get_tree,
     set_tree,
     trimmed_chars,
@@ -117,10 +117,10 @@ def translate_docs(
 
 
 def _source_language(doc: Doc, source: str | None) -> str:
-    for code in (source, document_fact(doc, LANGUAGE_KEY), doc.lang_):
+    for code in (source, get_meta(doc, LANGUAGE_KEY), doc.lang_):
         if code and code != MULTI_LANGUAGE:
             return str(code)
-    name = document_fact(doc, NAME_KEY) or doc.text[:40]
+    name = get_meta(doc, NAME_KEY) or doc.text[:40]
     raise RstError(Errors.R615.format(document=repr(name)))
 
 
@@ -161,7 +161,7 @@ def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
     if (tree := get_tree(doc)) is not None:
         set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
     for key in KEPT_KEYS:
-        if (fact := document_fact(doc, key)) is not None:
+        if (fact := get_meta(doc, key)) is not None:
             translated.user_data[key] = fact
     return translated
 

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..doc import BLANKED_KEY, NAME_KEY, TRANSLATED_FROM_KEY, document_fact, original_language
+from ..doc import BLANKED_KEY, NAME_KEY, TRANSLATED_FROM_KEY, get_meta, original_language
 from ..errors import Errors, RstError
 from .docbin import find_docbins, read_docbin
 
@@ -73,11 +73,11 @@ class TranslatedCopies:
         languages = listed(self.languages)
         n_taken, left_out = 0, []
         for doc in _read_all(self.path, vocab):
-            is_translated = document_fact(doc, TRANSLATED_FROM_KEY) is not None
+            is_translated = get_meta(doc, TRANSLATED_FROM_KEY) is not None
             if not is_translated or (languages and original_language(doc) not in languages):
                 continue
             if _shared_name(doc) in held_out:
-                left_out.append(str(document_fact(doc, NAME_KEY)))
+                left_out.append(str(get_meta(doc, NAME_KEY)))
                 continue
             n_taken += 1
             yield doc
@@ -101,7 +101,7 @@ def usable_docs(files: Iterable[Path], vocab: Vocab) -> Iterator[Doc]:
     """
     for file in files:
         for doc in read_docbin(file, vocab):
-            if len(doc) and not document_fact(doc, BLANKED_KEY):
+            if len(doc) and not get_meta(doc, BLANKED_KEY):
                 yield doc
 
 
@@ -132,7 +132,7 @@ def _read_all(paths: Paths, vocab: Vocab) -> Iterator[Doc]:
 
 def _shared_name(doc: Doc) -> str | None:
     """Find the name that a document shares with its translations. None where it has no name."""
-    name, language = document_fact(doc, NAME_KEY), str(original_language(doc))
+    name, language = get_meta(doc, NAME_KEY), str(original_language(doc))
     if name is None:
         return None
     return name.removesuffix(f"_{language}").removesuffix(f"_{language.upper()}")

@@ -28,7 +28,7 @@ def _nodes(document: TreebankDocument) -> Iterable[NaryNode]:
     return () if document.root is None else document.root.descendants()
 
 
-def joined_spans(document: TreebankDocument) -> Iterator[tuple[int, int]]:
+def multinuclear_parts(document: TreebankDocument) -> Iterator[tuple[int, int]]:
     """Find the nodes of the binary tree that stand for a part of a multinuclear node.
 
     document (TreebankDocument): What a reader yielded.

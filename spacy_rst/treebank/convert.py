@@ -34,14 +34,14 @@ from ..layout import Block
 from ..orthography import is_unspaced
 from ..relations import RelationTable, join_label, relation_class, split_label
 from ..tree import RstTree
-from .binarize import binarize, joined_spans
+from .binarize import binarize, multinuclear_parts
+from .detokenize import ESCAPED_BRACKETS, guess_spaces
 from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
 from .document import EduTokens, TreebankDocument, in_file
 from .layout import find_layouts, read_layout, with_layout
 from .rs3 import read_rs3
-from .spacing import ESCAPED_BRACKETS, guess_spaces
 from .splits import SplitTable
 from .syntax import Syntax, read_syntax, set_syntax
 from .text import is_blanked, is_space_tokenized
@@ -280,7 +280,7 @@ def convert_document(
         BLANKED_KEY: is_blanked(document.edus),
     }
     if tree is not None:
-        doc.user_data[JOINED_KEY] = [list(span) for span in joined_spans(document)]
+        doc.user_data[JOINED_KEY] = [list(span) for span in multinuclear_parts(document)]
         report.labels.update(doc.user_data[TREE_KEY]["labels"])
     if document.removed:
         starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]

@@ -14,13 +14,13 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..doc import EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, document_fact, set_edus
+from ..doc import EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, get_meta, set_edus
 from ..doc_layout import LAYOUT_KEY, copy_layout
 from ..errors import Errors, RstError
 from .augment import TranslatedCopies, check_weight, draw_copies, listed, usable_docs
+from .corrupt import damaged, draw_damage
 from .docbin import find_docbins
-from .noise import damaged, draw_damage
-from .running import as_running_text
+from .strip_layout import as_running_text
 
 # A Doc and its place among those that were read.
 NumberedDoc = tuple[int, Doc]
@@ -151,7 +151,7 @@ class Corpus:
         found: dict[str, set[str]] = {key: set() for key in wanted}
         for doc in usable_docs(find_docbins(self.path), vocab):
             n_docs += 1
-            facts = {key: str(document_fact(doc, key)) for key in wanted}
+            facts = {key: str(get_meta(doc, key)) for key in wanted}
             for key, fact in facts.items():
                 found[key].add(fact)
             is_wanted = all(not names or facts[key] in names for key, names in wanted.items())
@@ -183,8 +183,8 @@ class Corpus:
             yield from docs
             return
         for number, doc in docs:
-            weight = weights.get(str(document_fact(doc, LANGUAGE_KEY)), 1.0)
-            weight = weights.get(str(document_fact(doc, TREEBANK_KEY)), weight)
+            weight = weights.get(str(get_meta(doc, LANGUAGE_KEY)), 1.0)
+            weight = weights.get(str(get_meta(doc, TREEBANK_KEY)), weight)
             yield from [(number, doc)] * draw_copies(weight, draw)
 
 
@@ -225,6 +225,6 @@ def copy_language(gold: Doc, predicted: Doc) -> None:
     predicted (Doc): The predicted one.
     """
     for key in (LANGUAGE_KEY, TREEBANK_KEY):
-        fact = document_fact(gold, key)
+        fact = get_meta(gold, key)
         if fact is not None:
             predicted.user_data[key] = fact

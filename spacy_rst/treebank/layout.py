@@ -20,8 +20,8 @@ from ..errors import Errors, RstError
 from ..layout import Block, Layout
 from ..layout.blocks import CAPTION, HEADING, ITEM, PARAGRAPH, QUOTATION, ROW, TURN
 from ..orthography import SENTENCE_ENDS, is_unspaced
+from .detokenize import ESCAPED_BRACKETS
 from .document import EduTokens, TreebankDocument
-from .spacing import ESCAPED_BRACKETS
 
 BLOCK_BREAK = "\n\n"
 # GUM: "sp who:::"#Ann" (2 s) | p (2 s)" are two elements that begin and last two sentences.

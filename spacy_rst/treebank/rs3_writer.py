@@ -84,11 +84,11 @@ def _facts_of(tree: RstTree) -> _Facts:
     doc = getattr(tree.edus[0], "doc", None)
     if doc is None:
         return _Facts([], [], None)
-    from ..doc import DECLARED_KEY, JOINED_KEY, UNLINKED_KEY, document_fact
+    from ..doc import DECLARED_KEY, JOINED_KEY, UNLINKED_KEY, get_meta
 
     starts = [edu.start_char for edu in tree.edus]  # type: ignore[union-attr]
     declared, unlinked, joined = (
-        document_fact(doc, key) for key in (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
+        get_meta(doc, key) for key in (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
     )
     try:
         return _Facts(

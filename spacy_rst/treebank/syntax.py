@@ -31,8 +31,8 @@ from spacy.tokens import Doc, Token
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
 from .conllu import Word, read_words
+from .detokenize import ESCAPED_BRACKETS
 from .document import shown_path
-from .spacing import ESCAPED_BRACKETS
 
 SUFFIX = ".conllu"
 ROOT = "ROOT"

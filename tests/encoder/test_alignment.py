@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from spacy_rst.encoder.alignment import (
-    lending_tokens,
+    nearest_token_with_pieces,
     pair_tokens_and_pieces,
     token_piece_ranges,
 )
@@ -70,7 +70,7 @@ def test_token_without_characters_leaves_the_word_start_mark_to_the_next():
     tokens = offsets((0, 1), (1, 1), (3, 4))
     pieces = offsets((0, 1), (2, 3), (3, 4))
     assert token_piece_ranges(tokens, pieces)[[0, 2]].tolist() == [[0, 1], [1, 3]]
-    assert lending_tokens(token_piece_ranges(tokens, pieces)).tolist() == [0, 0, 2]
+    assert nearest_token_with_pieces(token_piece_ranges(tokens, pieces)).tolist() == [0, 0, 2]
 
 
 def test_no_pieces_at_all():
@@ -80,6 +80,13 @@ def test_no_pieces_at_all():
 
 
 def test_token_without_pieces_borrows_from_its_neighbour():
-    assert lending_tokens(ranges_from_sizes([0, 0, 2, 0, 1, 0])).tolist() == [2, 2, 2, 2, 4, 4]
-    assert lending_tokens(ranges_from_sizes([0, 0])).tolist() == [0, 0]
-    assert lending_tokens(ranges_from_sizes([])).tolist() == []
+    assert nearest_token_with_pieces(ranges_from_sizes([0, 0, 2, 0, 1, 0])).tolist() == [
+        2,
+        2,
+        2,
+        2,
+        4,
+        4,
+    ]
+    assert nearest_token_with_pieces(ranges_from_sizes([0, 0])).tolist() == [0, 0]
+    assert nearest_token_with_pieces(ranges_from_sizes([])).tolist() == []

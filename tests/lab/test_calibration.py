@@ -182,7 +182,7 @@ def test_a_pointer_gets_a_temperature_for_labels_alone():
     assert list(calibration.before) == ["labels", "nodes_gold"]
     assert calibration.n_changed == 0
     with pytest.raises(ValueError, match="PointerSplitter"):
-        nlp.get_pipe("rst_parser").temper(splits=2.0)
+        nlp.get_pipe("rst_parser").apply_temperature(splits=2.0)
 
 
 def test_a_pipeline_without_a_parser_is_refused():

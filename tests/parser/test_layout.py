@@ -14,7 +14,7 @@ from spacy_rst.parser.layout import BOUNDARY_KINDS, LAYOUT_FEATURES, describe_ed
 from spacy_rst.parser.spans import CODES_OF_A_KIND, Boundaries
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.treebank.running import as_running_text
+from spacy_rst.treebank.strip_layout import as_running_text
 from tests.parser.pipelines import own_encoder_pipeline, train
 from tests.sample import examples_from, sample_docs
 

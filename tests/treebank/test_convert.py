@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_rst import RstError
-from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, document_fact
+from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, get_meta
 from spacy_rst.languages import multilingual_pipeline
 from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.convert import (
@@ -67,10 +67,10 @@ def test_folder_becomes_a_docbin(treebank, tmp_path):
     assert report.labels == {"Elaboration-NS": 2}
     docs = read_back(output)
     assert [doc.text for doc in docs] == ["It rained, so we stayed."] * 2
-    assert [document_fact(doc, NAME_KEY) for doc in docs] == ["a", "b"]
-    assert document_fact(docs[0], LANGUAGE_KEY) == "en"
-    assert document_fact(docs[0], TREEBANK_KEY) == "en.test"
-    assert document_fact(docs[0], SOURCE_KEY) == "a.rs3"
+    assert [get_meta(doc, NAME_KEY) for doc in docs] == ["a", "b"]
+    assert get_meta(docs[0], LANGUAGE_KEY) == "en"
+    assert get_meta(docs[0], TREEBANK_KEY) == "en.test"
+    assert get_meta(docs[0], SOURCE_KEY) == "a.rs3"
     assert docs[0]._.rst_tree.root.left.text == "It rained,"
 
 
@@ -79,7 +79,7 @@ def test_one_docbin_per_split(treebank, tmp_path):
     outputs = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     report = convert_files(find_files(treebank), outputs, ConversionOptions(treebank="t"), table)
     assert (report.documents, report.other_splits) == (2, 1)
-    assert [document_fact(doc, NAME_KEY) for doc in read_back(outputs["dev"])] == ["b"]
+    assert [get_meta(doc, NAME_KEY) for doc in read_back(outputs["dev"])] == ["b"]
 
 
 def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import spacy
 
 from spacy_rst import doc as rst_doc
-from spacy_rst.doc import doc_from_edus, document_fact, original_language
+from spacy_rst.doc import doc_from_edus, get_meta, original_language
 from spacy_rst.treebank.convert import convert_document
 from spacy_rst.treebank.corpus import Corpus
 from spacy_rst.treebank.rs3 import parse_rs3
@@ -21,18 +21,18 @@ BODY = segment(1, "Yes,", 3, "joint") + segment(2, "no.", 3, "joint") + group(3,
 def test_converted_documents_use_no_key_that_may_be_anothers():
     doc = convert_document(parse_rs3(rs3(BODY)), treebank="en.test", lang="en")
     assert set(doc.user_data) and all(key.startswith("rst_") for key in doc.user_data)
-    assert document_fact(doc, rst_doc.TREEBANK_KEY) == "en.test"
+    assert get_meta(doc, rst_doc.TREEBANK_KEY) == "en.test"
 
 
 @pytest.mark.parametrize("key", FACTS)
 def test_facts_of_older_docbins_are_still_read(key):
     doc = spacy.blank("xx")("Yes")
-    assert document_fact(doc, key) is None
+    assert get_meta(doc, key) is None
     old = {rst_doc.BLANKED_KEY: True, rst_doc.TRANSLATED_FROM_KEY: {"language": "es"}}
     doc.user_data[key.removeprefix("rst_")] = old.get(key, "old")
-    assert document_fact(doc, key) == old.get(key, "old")
+    assert get_meta(doc, key) == old.get(key, "old")
     doc.user_data[key] = "new"
-    assert document_fact(doc, key) == "new"
+    assert get_meta(doc, key) == "new"
 
 
 def test_a_users_own_keys_are_not_taken_for_ours(tmp_path):

@@ -15,7 +15,7 @@ from spacy_rst.errors import RstError
 from spacy_rst.treebank.convert import ConversionOptions, ConversionReport, convert_files
 from spacy_rst.treebank.corpus import make_example
 from spacy_rst.treebank.docbin import new_docbin, read_docbin, write_docbin
-from spacy_rst.treebank.running import as_running_text, copy_tokens
+from spacy_rst.treebank.strip_layout import as_running_text, copy_tokens
 from spacy_rst.treebank.syntax import Syntax, read_syntax, set_syntax, tree_depths
 
 from .rs3_files import group, rs3, segment

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Token
 
 from ..doc import get_edus
 from ..orthography import CLOSING, SENTENCE_ENDS, is_unspaced
-from .running import copy_tokens
+from .strip_layout import copy_tokens
 
 LOWER_CASE = "lower_case"
 NO_ENDS = "no_ends"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_rst.orthography import is_unspaced
-from spacy_rst.treebank.spacing import guess_spaces
+from spacy_rst.treebank.detokenize import guess_spaces
 from tests.strategies import words
 
 LANGUAGES = ("en", "de", "es", "eu", "fa", "fr", "nl", "pt", "ru", "zh", "xx")

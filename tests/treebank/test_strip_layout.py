@@ -11,7 +11,7 @@ from spacy_rst.layout import Block
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import Corpus
 from spacy_rst.treebank.docbin import new_docbin, write_docbin
-from spacy_rst.treebank.running import as_running_text
+from spacy_rst.treebank.strip_layout import as_running_text
 
 SPLITS = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Cause-NS")]
 

@@ -12,8 +12,8 @@ from spacy_rst.doc_layout import get_layout, set_layout
 from spacy_rst.layout import Block
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import Corpus
+from spacy_rst.treebank.corrupt import damaged
 from spacy_rst.treebank.docbin import new_docbin, write_docbin
-from spacy_rst.treebank.noise import damaged
 from spacy_rst.treebank.syntax import set_syntax
 
 from .test_syntax import assert_trees, read, sentence, tokens
