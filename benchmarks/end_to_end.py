@@ -1,6 +1,6 @@
 """Words per second from raw text to tree, and how the time and the memory grow with the text.
 
-The pipeline is that of configs/joint_cpu.cfg, trained for some steps on the sample treebank so that
+The pipeline is that of the config joint_cpu, trained for some steps on the sample treebank so that
 its EDUs are about as long as real ones; or a trained one, given with --model. Texts are the sample
 documents one after the other, up to the wanted number of words. Times are CPU time on one thread,
 of which other work on the machine takes little away. Run it from the root of the repository:
@@ -25,6 +25,7 @@ from spacy.language import Language
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
 
 ROOT = Path(__file__).resolve().parents[1]
+CONFIG = ROOT / "spacy_rst" / "configs" / "joint_cpu.cfg"
 sys.path.insert(0, str(ROOT))
 
 from tests.sample import examples_from, sample_docs  # noqa: E402
@@ -96,7 +97,7 @@ def main() -> None:
     )
     parser.add_argument("--words", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--model", help="a trained pipeline: a package's name or a folder")
-    parser.add_argument("--config", type=Path, default=ROOT / "configs" / "joint_cpu.cfg")
+    parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--steps", type=int, default=40, help="training steps without --model")
     parser.add_argument("--repeats", type=int, default=3, help="runs of texts below 20,000 words")
     options = parser.parse_args()

@@ -32,6 +32,16 @@ class Errors(metaclass=_MessagesWithCodes):
     """Messages by code. R0: trees and Docs, R1: treebank files, R2: parser, R3: encoders,
     R4: segmenter, R5: command line and display, R6: translation, R7: scoring and experiments."""
 
+    # Everywhere
+    R090 = (
+        "This needs {library}, which is not installed. Install it with: pip install "
+        "'spacy_rst[{extra}]'."
+    )
+    R091 = (
+        "The pipeline '{model}' cannot be loaded. Give a bundled one ({known}), the name of an "
+        "installed package or a folder. {error}"
+    )
+
     # Trees and Docs
     R001 = "A tree needs at least one EDU. Leave the Doc without a tree if it has no text."
     R002 = (
@@ -398,10 +408,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
     R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
-    R546 = (
-        "PNG and PDF need the library typst. Install it with pip install 'spacy_rst[pictures]', or "
-        "draw an SVG."
-    )
     R547 = (
         "scale={scale!r} makes no bitmap of a drawing of {width} x {height} pixels that can be "
         "held. Give a number above 0, smaller for large trees, or draw a PDF or SVG."
@@ -414,10 +420,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R551 = "{path} exists and is no pipeline, so it is not replaced. Name another folder."
     R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
-    R553 = (
-        "The pipeline '{model}' cannot be loaded. Give a bundled one ({known}), the name of an "
-        "installed package or a folder. {error}"
-    )
     R554 = (
         "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
         "'rst_parser'."
@@ -455,7 +457,6 @@ class Errors(metaclass=_MessagesWithCodes):
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = "This is not JSON that can be read ({error}). Give one object per line."
     R515 = 'This is not a JSON object with a string as its "text". Give one per line.'
-    R516 = "The pipeline '{model}' cannot be loaded. {error}"
     R517 = (
         "The pipeline '{model}' makes no trees: none of its components ({pipes}) is a parser. Add "
         "'rst_parser' to it."
@@ -484,10 +485,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Bulk parsing
-    R560 = (
-        "This needs {library}, which is not installed. Install it with: pip install "
-        "'spacy_rst[ray]'."
-    )
     R561 = 'This row has no string as its "text". Give one in each row.'
     R562 = "This is no Parquet file that can be read ({error})."
     R563 = "{option} does not go with --engine ray: {advice}."
@@ -573,7 +570,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "The component '{name}' has no parser for its translations. Give the name or folder of a "
         "pipeline with 'rst_parser' as parser in its config, or set its attribute parser."
     )
-    R632 = "The pipeline '{parser}', which shall parse translations, cannot be loaded. {error}"
     R633 = (
         "The pipeline '{parser}' cannot parse translations: none of its components ({pipes}) is an "
         "'rst_parser'. Give another one."
@@ -594,10 +590,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Scoring and experiments
-    R715 = (
-        "This needs {library}, which is not installed. Install it with: pip install "
-        "'spacy_rst[analysis]'."
-    )
     R716 = (
         "There is no parsed document for the gold document {document}: none has its text. Give the "
         "same documents twice, once with gold trees and once with predicted ones."

@@ -12,7 +12,23 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+from .errors import Errors, RstError
+
 TEMPORARY = ".spacy_rst-{process}-{random}.tmp"
+
+
+@contextmanager
+def require_extra(library: str, extra: str) -> Iterator[None]:
+    """Say how to install a library that is imported in the block.
+
+    library (str): The library.
+    extra (str): The extra of this package that has it.
+    RAISES (RstError): If it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise RstError(Errors.R090.format(library=library, extra=extra)) from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from spacy_rst.treebank.corpus import Corpus
 from tests.sample import sample_docs, write_corpus
 from tests.tiny_models import tiny_xlmr
 
-CONFIGS = Path(__file__).parents[1] / "configs"
+CONFIGS = Path(__file__).parents[1] / "spacy_rst" / "configs"
 # A pipeline that is assembled has nothing to say about training.
 TRAINED = sorted(
     path for path in CONFIGS.glob("*.cfg") if "[training]" in path.read_text(encoding="utf8")

@@ -93,7 +93,7 @@ def run(command: str) -> None:
 def given(tmp_path_factory):
     """What the docs take for granted: a checkout, and files that a reader has."""
     folder = tmp_path_factory.mktemp("given")
-    for name in ("assets", "configs"):
+    for name in ("assets", "scripts"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "project.yml", folder)
     (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")

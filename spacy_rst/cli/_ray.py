@@ -21,6 +21,7 @@ from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..errors import Errors, RstError
+from ..util import require_extra
 from ._bulk import (
     BulkFile,
     Done,
@@ -167,15 +168,13 @@ def ray_session(address: str | None, workers: int | None = None) -> Iterator[Any
     address (str | None): The cluster's address, None for this computer.
     workers (int | None): Processes that this computer shall run, None for one a core.
     YIELDS (ModuleType): The module `ray`.
-    RAISES (RstError): R560 without Ray, R569 if it does not start or answer.
+    RAISES (RstError): R090 without Ray, R569 if it does not start or answer.
     """
     if address is None:
         os.environ.update({name: os.environ.get(name, ALONE[name]) for name in ALONE})
-    try:
+    with require_extra("Ray", "ray"):
         import ray
         import ray.data
-    except ImportError as error:
-        raise RstError(Errors.R560.format(library="Ray")) from error
     alone = {"address": "local", "num_cpus": workers, "include_dashboard": False}
     where = {"address": address} if address else alone
     try:

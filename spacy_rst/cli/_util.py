@@ -11,15 +11,13 @@ from typing import Any, TypeVar
 
 import typer
 from spacy.cli._util import parse_config_overrides
-from spacy.language import Language
-from spacy.util import load_model
 from tqdm import tqdm
 from typer.core import TyperCommand
 
 from ..display.characters import clean_text
-from ..errors import Errors, RstError
-from ..pipelines import load, pipeline_names
+from ..errors import RstError
 from ..tree import RstTree
+from ..util import require_extra
 
 Item = TypeVar("Item")
 # File systems allow 255 bytes; the number of a repeated name and the ending need some of them.
@@ -160,31 +158,12 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
 
 
-def load_trained(model: str, overrides: dict[str, Any] | None = None) -> Language:
-    """Load a trained pipeline.
-
-    model (str): The name of a bundled pipeline or of a package, or a folder.
-    overrides (dict[str, Any] | None): Settings of its config to change, with dots in their names.
-    RETURNS (Language): The pipeline.
-    RAISES (RstError): If it cannot be loaded.
-    """
-    try:
-        config = overrides or {}
-        if model in pipeline_names():
-            return load(model, config=config)
-        return load_model(model, config=config)
-    except (OSError, ValueError, ImportError) as error:
-        raise RstError(Errors.R516.format(model=model, error=error)) from error
-
-
 def load_arrow() -> ModuleType:
     """RETURNS (ModuleType): `_arrow`, what we do with pyarrow.
     RAISES (RstError): If pyarrow is not installed.
     """
-    try:
+    with require_extra("pyarrow", "ray"):
         from . import _arrow
-    except ImportError as error:
-        raise RstError(Errors.R560.format(library="pyarrow")) from error
     return _arrow
 
 

@@ -12,9 +12,10 @@ from wasabi import msg
 from ..errors import Errors, RstError
 from ..evaluation import match_docs, parse_docs, read_gold
 from ..languages import blank_pipeline
+from ..pipelines import load
 from . import rst_app
 from ._options import BatchSize, Code, GpuId, Languages, Treebanks
-from ._util import clean_errors, load_trained
+from ._util import clean_errors
 
 
 @rst_app.command("analyze")
@@ -69,7 +70,7 @@ def analyze_cli(
         if model is not None and predicted is None:
             import_code(code)
             setup_gpu(gpu_id)
-            nlp = load_trained(model)
+            nlp = load(model)
             docs = read_gold([gold], nlp.vocab, **filters)
             examples = parse_docs(nlp, docs, edus=edus, batch_size=batch_size)
         elif predicted is not None and model is None:

@@ -11,11 +11,12 @@ from spacy.cli._util import import_code, setup_gpu
 from wasabi import msg
 
 from ..evaluation import EDU_SOURCES, read_gold
+from ..pipelines import load
 from ..pipelines.bundle import check_target, replaced_pipeline
 from ..util import write_atomically
 from . import rst_app
 from ._options import BatchSize, Code, GpuId
-from ._util import clean_errors, load_trained
+from ._util import clean_errors
 
 if TYPE_CHECKING:
     from ..lab.calibration import Calibration, Reliability
@@ -70,7 +71,7 @@ def calibrate_cli(
 
         import_code(code)
         setup_gpu(gpu_id)
-        nlp = load_trained(model)
+        nlp = load(model)
         find_parser(nlp)
         docs = read_gold(corpora, nlp.vocab, min_edus=2)
         calibration = calibrate(nlp, docs, edus=EDU_SOURCES[edus], batch_size=batch_size)
@@ -90,7 +91,7 @@ def calibrate_cli(
             msg.good(f"Drew {' and '.join(map(str, files))}")
         if output is not None:
             # Loaded anew, as the vocabulary has got the words of the documents.
-            nlp = load_trained(model)
+            nlp = load(model)
             nlp.get_pipe(find_parser(nlp)).apply_temperature(**calibration.temperatures)  # type: ignore[attr-defined]
             with replaced_pipeline(output, licences=nlp.path or output) as folder:
                 nlp.to_disk(folder)

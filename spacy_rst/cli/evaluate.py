@@ -13,12 +13,13 @@ from wasabi import msg
 
 from ..errors import Errors, RstError
 from ..evaluation import EDU_SOURCES, has_tree, make_report, parse_docs, read_gold
+from ..pipelines import load
 from ..scoring.parseval import METRICS, SPANS_BY_METHOD
 from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
 from ._options import BatchSize, Code, GpuId
-from ._util import OverridesCommand, clean_errors, load_trained
+from ._util import OverridesCommand, clean_errors
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
 
@@ -73,7 +74,7 @@ def evaluate_cli(
         import_code(code)
         setup_gpu(gpu_id)
         overrides = ctx.meta["overrides"]
-        nlp = load_trained(model, overrides)
+        nlp = load(model, config=overrides)
         metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
             pipes = ", ".join(nlp.pipe_names) or "there are none"

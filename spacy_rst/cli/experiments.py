@@ -54,8 +54,8 @@ def experiments_cli(
 
     \b
     Examples:
-      python -m spacy rst experiments configs/experiments_sample.yml experiments --dry-run
-      python -m spacy rst experiments configs/experiments_cpu.yml experiments --n-process 2
+      python -m spacy rst experiments scripts/grids/sample.yml experiments --dry-run
+      python -m spacy rst experiments scripts/grids/cpu.yml experiments --n-process 2
     """
     with clean_errors():
         import_code(code)

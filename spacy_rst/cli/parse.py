@@ -19,12 +19,12 @@ from ..doc_layout import doc_from_layout
 from ..errors import Errors, RstError
 from ..evaluation import makes_edus
 from ..layout import read_document
-from ..pipelines import DEFAULT_PIPELINE
+from ..pipelines import DEFAULT_PIPELINE, load
 from . import rst_app
 from ._formats import TreeFormat, choose_format
 from ._outputs import Output, choose_output
 from ._texts import UTF8, Origin, Reading, check_encoding, find_texts, read_texts
-from ._util import ParseCommand, Tally, clean_errors, load_trained, progress, report_problem
+from ._util import ParseCommand, Tally, clean_errors, progress, report_problem
 
 STOPPED = 130
 RAY_PANEL = "Options for --engine ray"
@@ -194,7 +194,7 @@ def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
     RETURNS (Language): The pipeline.
     RAISES (RstError): If it cannot be loaded, or has no parser or no segmenter.
     """
-    nlp = load_trained(model)
+    nlp = load(model)
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
     makers = (name for name, meta in metas.items() if "doc._.rst_tree" in meta.assigns)
     parser = next(makers, None)

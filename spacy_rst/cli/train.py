@@ -61,7 +61,7 @@ def train_cli(
 
     \b
     Example:
-      python -m spacy rst train configs/joint_cpu.cfg --output training --workers 2
+      python -m spacy rst train spacy_rst/configs/joint_cpu.cfg --output training --workers 2
         --paths.train corpus/train --paths.dev corpus/dev
     """
     with clean_errors():

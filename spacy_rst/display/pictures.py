@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ..errors import Errors, RstError
+from ..util import require_extra
 from .svg import render_svg
 
 if TYPE_CHECKING:
@@ -51,10 +52,8 @@ def render_pdf(tree: RstTree, **options: Any) -> bytes:
 
 
 def _typeset(svg: Element, file_format: str, **options: Any) -> bytes:
-    try:
+    with require_extra("typst", "pictures"):
         typst = import_module("typst")
-    except ImportError as error:
-        raise RstError(Errors.R546) from error
     texts = json.dumps(_take_texts(svg, {}))
     picture = ElementTree.tostring(svg, encoding="unicode")
     inputs = {"picture": picture, "texts": texts}

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, RstError
 from ..scoring.parseval import METRICS
-from ..util import atomic_path
-from . import require_extra
+from ..util import atomic_path, require_extra
 from .analysis import BinScores, Confusion, Curve
 from .calibration import VIEWS, Reliability
 from .tables import METHOD_NAMES
 
-with require_extra("matplotlib"):
+with require_extra("matplotlib", "analysis"):
     import matplotlib.style
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure

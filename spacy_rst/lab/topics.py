@@ -18,9 +18,9 @@ from spacy.util import get_lang_class
 from ..doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, get_meta, original_language
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
-from . import require_extra
+from ..util import require_extra
 
-with require_extra("scikit-learn"):
+with require_extra("scikit-learn", "analysis"):
     from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
     from sklearn.manifold import TSNE

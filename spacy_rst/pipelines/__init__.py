@@ -37,8 +37,8 @@ class LoadOptions(TypedDict, total=False):
     config: dict[str, Any]
 
 
-def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
-    """Load a pipeline that comes with the package.
+def load(name: str | Path = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
+    """Load a pipeline: by default the one that comes with the package.
 
     Its weights are not under the MIT licence of the code but under CC BY-NC-SA 4.0, which excludes
     commercial use; a part of them is Google's, under Apache-2.0. LICENSE and LICENSES_SOURCES in
@@ -48,17 +48,20 @@ def load(name: str = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Langua
     out, as no bundled pipeline needs it and it costs five seconds and 150 MB. Before you add a
     `transformer` to the pipeline, `import spacy_transformers`.
 
-    name (str): The pipeline's name.
+    name (str | Path): The name of a bundled pipeline or of an installed package, or a folder.
     **options (Any): As for `spacy.load`: vocab, disable, enable, exclude and config.
     RETURNS (Language): The pipeline.
-    RAISES (RstError): If there is no such pipeline.
+    RAISES (RstError): If it cannot be loaded.
 
     DOCS: docs/models.md
     """
-    path = pipeline_path(name)
-    token = _without_transformers.set(True)
+    bundled = pipeline_names()
+    token = _without_transformers.set(name in bundled)
     try:
-        return load_model(path, **options)
+        return load_model(FOLDER / name if name in bundled else name, **options)
+    except (OSError, ValueError, ImportError) as error:
+        message = Errors.R091.format(model=name, known=", ".join(bundled), error=error)
+        raise RstError(message) from error
     finally:
         _without_transformers.reset(token)
 

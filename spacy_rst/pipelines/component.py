@@ -99,7 +99,7 @@ class Rst(BatchPipe):
         """
         if self._pipeline is None:
             assert self._source is not None
-            self._pipeline = _checked(load(self.bundled) if self.bundled else _load(self._source))
+            self._pipeline = _checked(load(self._source))
         return self._pipeline
 
     def _use(self, pipeline: Language) -> None:
@@ -195,14 +195,6 @@ def _copy_words(doc: Doc, vocab: Vocab) -> Doc:
     if doc.spans.get(EDUS_KEY):
         set_edus(copy, [copy[edu.start : edu.end] for edu in doc.spans[EDUS_KEY]])
     return copy
-
-
-def _load(model: str | Path) -> Language:
-    try:
-        return load_model(model)
-    except (OSError, ValueError, ImportError) as error:
-        known = ", ".join(pipeline_names())
-        raise RstError(Errors.R553.format(model=model, known=known, error=error)) from error
 
 
 def _checked(pipeline: Language) -> Language:

@@ -18,6 +18,7 @@ from ..doc import get_edus, get_tree, set_edus, set_tree
 from ..errors import Errors, RstError
 from ..parser.component import SCORE_WEIGHTS
 from ..pipe import BatchPipe
+from ..pipelines import load
 from ..scoring.scorer import score_trees
 from ..tree import RstTree
 from .edus import translate_docs
@@ -80,12 +81,7 @@ class TranslatedRstParser(BatchPipe):
         if self._parser is None:
             raise RstError(Errors.R631.format(name=self.name))
         if not isinstance(self._parser, Language):
-            try:
-                loaded = util.load_model(self._parser)
-            except (OSError, ValueError, ImportError) as error:
-                message = Errors.R632.format(parser=self._parser, error=error)
-                raise RstError(message) from error
-            self._parser = _checked(loaded)
+            self._parser = _checked(load(self._parser))
         return self._parser
 
     @parser.setter

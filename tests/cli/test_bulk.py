@@ -245,7 +245,7 @@ def test_attempts_count_what_was_not_finished():
         (["--engine", "ray", "texts", "--output", "out", "--n-process", "2"], "R563] --n-process"),
         (["--engine", "ray", "texts", "--output", "texts/out"], "R522"),
         (["--engine", "ray", "nowhere", "--output", "out"], "nowhere"),
-        (["--engine", "ray", "texts", "--output", "out", "--model", "nothing"], "R516"),
+        (["--engine", "ray", "texts", "--output", "out", "--model", "nothing"], "R091"),
         (["texts", "--workers", "2"], "R564] --workers"),
         (["texts", "--worker-gpus", "1"], "R564] --worker-gpus"),
         (["texts", "--part-size", "10"], "R564] --part-size"),
@@ -281,7 +281,7 @@ except SystemExit as end:
     print("exit code", end.code)
 """
     printed = run_python(code)
-    assert "R560" in printed and "exit code 1" in printed
+    assert "R090" in printed and "exit code 1" in printed
 
 
 def test_a_parquet_file_without_pyarrow_is_a_clear_error(texts, monkeypatch):
@@ -289,7 +289,7 @@ def test_a_parquet_file_without_pyarrow_is_a_clear_error(texts, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "spacy_rst.cli._arrow", raising=False)
     Path("a.parquet").write_bytes(b"PAR1")
     ((_, error),) = read_texts([TextFile("a", Path("a.parquet"))])
-    assert "R560" in str(error)
+    assert "R090" in str(error)
 
 
 def test_parquet_has_the_same_rows(nlp, texts, tmp_path):

@@ -213,10 +213,10 @@ def test_what_a_folder_hides_is_reported(run, monkeypatch):
 
 def test_missing_files_are_reported_before_the_pipeline_is_loaded(run):
     result = run("gone.txt", model="no_model", code=1)
-    assert "No such file" in result.stderr and "R516" not in result.stderr
+    assert "No such file" in result.stderr and "R091" not in result.stderr
     write("a.txt", SHORT)
     lines = run("gone.txt", "a.txt", model="no_model", code=1).stderr.splitlines()
-    assert "No such file" in lines[0] and "R516" in lines[1]
+    assert "No such file" in lines[0] and "R091" in lines[1]
 
 
 def test_lines_of_wrong_types(run):
@@ -541,7 +541,7 @@ def test_a_pipeline_of_ones_own_segmenter(examples_and_model, tmp_path):
 
 def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_path):
     write("a.txt", SHORT)
-    assert "R516" in run("a.txt", model="no_model", code=1).stderr
+    assert "R091" in run("a.txt", model="no_model", code=1).stderr
     spacy.blank("xx").to_disk(tmp_path / "blank")
     assert "R517" in run("a.txt", model="blank", code=1).stderr
     spacy.load(examples_and_model[1], exclude=["edu_segmenter"]).to_disk(tmp_path / "parser")

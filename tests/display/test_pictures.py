@@ -105,5 +105,5 @@ def test_pictures_that_no_memory_holds_are_refused():
 def test_the_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "typst", None)
     for render in (render_png, render_pdf):
-        with pytest.raises(RstError, match=r"R546.*spacy_rst\[pictures\]"):
+        with pytest.raises(RstError, match=r"R090.*spacy_rst\[pictures\]"):
             render(mixed_tree())

@@ -19,7 +19,7 @@ from spacy_rst.encoder import chunks
 from spacy_rst.encoder.chunks import ChunkedTok2Vec
 from spacy_rst.errors import RstError
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[2] / "spacy_rst" / "configs"
 WIDTH, DEPTH, WINDOW = 8, 2, 2
 MARGIN = DEPTH * WINDOW
 CHUNK = 10

@@ -36,7 +36,7 @@ from .runner import Kind
 ROOT = SAMPLE.parent.parent
 LANGUAGES = ("en", "eu")
 GRID = """approaches:
-  encoder: {config: configs/tiny_test.cfg, corpus: corpus}
+  encoder: {config: spacy_rst/configs/tiny_test.cfg, corpus: corpus}
 languages:
   en: [en.gum]
   'no': [no.rst, no.other]

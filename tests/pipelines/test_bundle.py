@@ -24,7 +24,7 @@ from tests.processes import run_python
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
 
 ROOT = Path(__file__).parents[2]
-FACTS = ROOT / "configs" / "xx_rst_sm.json"
+FACTS = ROOT / "scripts" / "xx_rst_sm.json"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -71,7 +71,7 @@ def test_a_bundle_tells_nothing_of_its_training(trained, tmp_path):
 
 
 def test_paths_are_removed_wherever_they_are():
-    config = load_config(ROOT / "configs" / "tiny_test.cfg")
+    config = load_config(ROOT / "spacy_rst" / "configs" / "tiny_test.cfg")
     config["training"]["before_to_disk"] = str(ROOT / "code.py")
     stripped = without_paths(config)
     assert stripped["training"]["before_to_disk"] is None

@@ -240,7 +240,7 @@ def test_a_pipeline_that_is_not_there(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("rst", config={"model": str(tmp_path / "nothing")})
     for action in (lambda: nlp(TEXTS[0]), nlp.initialize):
-        with pytest.raises(RstError, match=r"R553.*nothing.*xx_rst_sm"):
+        with pytest.raises(RstError, match=r"R091.*nothing.*xx_rst_sm"):
             action()
 
 

@@ -23,7 +23,7 @@ from tests.segmenter.pipelines import (
 )
 from tests.tiny_models import build_tiny_xlmr
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[2] / "spacy_rst" / "configs"
 GOALS = ("edu_span_f", "rst_full")
 
 

@@ -250,7 +250,7 @@ def test_the_parser_is_loaded_when_it_is_needed(english_folder, tmp_path):
     component = TranslatedRstParser(ShoutingTranslator(), tmp_path / "later")
     with pytest.raises(RstError) as caught:
         component(spanish_doc(spacy.blank("es")))
-    assert code_of(caught) == "R632"
+    assert code_of(caught) == "R091"
     shutil.copytree(english_folder, tmp_path / "later")
     assert len(component(spanish_doc(spacy.blank("es")))._.rst_tree) == 3
 
@@ -260,7 +260,7 @@ def test_initialize_loads_the_parser(tmp_path):
     nlp.add_pipe("translated_rst_parser", config={"parser": str(tmp_path / "nowhere")})
     with pytest.raises(RstError) as caught:
         nlp.initialize()
-    assert code_of(caught) == "R632"
+    assert code_of(caught) == "R091"
 
 
 def test_what_is_missing_is_said(english):
@@ -310,7 +310,7 @@ def test_is_scored_like_a_parser(english):
 def test_the_config_is_assembled_around_a_parser(english_folder, monkeypatch):
     monkeypatch.chdir(ROOT)
     override = {"components.translated_rst_parser.parser": str(english_folder)}
-    config = load_config(ROOT / "configs" / "translated.cfg", overrides=override)
+    config = load_config(ROOT / "scripts" / "translated.cfg", overrides=override)
     nlp = load_model_from_config(config, auto_fill=True)
     nlp.initialize()
     doc = doc_from_edus(nlp, parallel_edus("nl"))
