@@ -83,7 +83,7 @@ def test_what_is_bundled():
     assert DEFAULT_PIPELINE in pipeline_names()
     with pytest.raises(RstError, match=r"\[R091\].*'en_rst_lg'.*xx_rst_sm"):
         spacy_rst.load("en_rst_lg")
-    with pytest.raises(RstError, match="R550"):
+    with pytest.raises(RstError, match="R091"):
         spacy_rst.load(f"../pipelines/{DEFAULT_PIPELINE}")
 
 
