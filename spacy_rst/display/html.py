@@ -49,7 +49,8 @@ def render_html(
     """
     shown = list(trees) if isinstance(trees, Sequence) else [trees]
     if names is not None and len(names) != len(shown):
-        raise RstError(Errors.R545.format(n_names=len(names), n_trees=len(shown)))
+        expected = f"{len(shown)}, one for each tree"
+        raise RstError(Errors.R530.format(name="names", value=names, expected=expected))
     if levels is not None:
         check_at_least("levels", levels, 1)
     if names is None:

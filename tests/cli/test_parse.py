@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from spacy_rst import RstTree
 from spacy_rst.cli import rst_app
 from spacy_rst.cli._formats import TreeFormat
+from spacy_rst.cli._parsing import EduUnits, load_pipeline
 from spacy_rst.cli._util import FileNames
-from spacy_rst.cli.parse import EduUnits, load_pipeline
 from spacy_rst.doc import set_edus
 from tests.segmenter.pipelines import joint_pipeline, sample_examples, train
 
@@ -121,7 +121,7 @@ def test_a_folder_is_searched_and_gives_a_file_per_document(run):
 
 def test_numbered_names_do_not_meet_other_names(tmp_path):
     claimed = FileNames()
-    names = [claimed.claim(name) for name in ["a", "a_2", "a", "a", "a_2", "語" * 150]]
+    names = [claimed.make_unique(name) for name in ["a", "a_2", "a", "a", "a_2", "語" * 150]]
     assert names[:5] == ["a", "a_2", "a_3", "a_4", "a_2_2"]
     (tmp_path / f"{names[5]}.json").write_text("fits")
 
@@ -165,9 +165,9 @@ def test_bad_inputs_do_not_stop_the_others(run):
     jsonl = os.path.join("texts", "d.jsonl")
     expected = {
         os.path.join("texts", "b.txt"): "R513",
-        f"{os.path.join('texts', 'c.txt')} (fails_on_request)": "as requested",
+        os.path.join("texts", "c.txt"): "fails_on_request: as requested",
         f"{jsonl}, line 2": "R514",
-        f"{jsonl}, line 3": "R515",
+        f"{jsonl}, line 3": "R514",
         f"{jsonl}, line 4": "R513",
         f"{jsonl}, line 5": "R514",
         "gone.txt": "No such file",
@@ -259,7 +259,7 @@ def test_encodings(run, encoding):
 def test_wrong_encodings(run):
     write("a.txt", SHORT)
     for name in ("no-such", "hex", "rot13", "undefined"):
-        assert "R525" in run("a.txt", "--encoding", name, code=1).stderr
+        assert "no encoding" in run("a.txt", "--encoding", name, code=1).stderr
     write("a.txt", b"+2AA-")  # half of a character
     assert "R513" in run("a.txt", "--encoding", "utf-7", code=1).stderr
 
@@ -291,7 +291,7 @@ def test_nothing_done_is_exit_code_1(run):
     run("a.txt", "--format", "jsonl", "--output", "trees.jsonl", code=1)
     assert not Path("trees.jsonl").exists()
     write("empty.jsonl", "\n")
-    assert "R520" in run("empty.jsonl", code=1).stderr
+    assert "R510" in run("empty.jsonl", code=1).stderr
 
 
 def test_documents_without_text_have_no_tree(run):
@@ -429,7 +429,7 @@ def test_workers_do_not_hold_up_the_end(examples_and_model, gold, tmp_path):
     line = json.dumps({"text": "\n\n".join([gold[0].text] * 20)})
     (tmp_path / "texts.jsonl").write_text(f"{line}\n" * 60, encoding="utf8")
     code = "from tests.cli import test_parse; from spacy.cli import setup_cli; setup_cli()"
-    options = ["--n-process", "2", "--batch-size", "2", "--model", examples_and_model[1]]
+    options = ["--workers", "2", "--batch-size", "2", "--model", examples_and_model[1]]
     files = ["texts.jsonl", "-", "--output", "trees.jsonl"]
     running = subprocess.Popen(
         [sys.executable, "-c", code, "rst", "parse", *files, *options],
@@ -545,7 +545,7 @@ def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_pa
     spacy.blank("xx").to_disk(tmp_path / "blank")
     assert "R517" in run("a.txt", model="blank", code=1).stderr
     spacy.load(examples_and_model[1], exclude=["edu_segmenter"]).to_disk(tmp_path / "parser")
-    assert "R518" in run("a.txt", model="parser", code=1).stderr
+    assert "R517" in run("a.txt", model="parser", code=1).stderr
     assert run("a.txt", "--edus", "lines", model="parser").stdout
 
 

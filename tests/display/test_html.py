@@ -282,7 +282,7 @@ def test_notebook_keeps_drawings_apart():
 def test_command_line_puts_several_trees_on_a_page(tmp_path):
     samples = PACKAGE.parent / "assets" / "sample" / "en"
     output = tmp_path / "trees.html"
-    arguments = ["show", samples, "--style", "html", "--limit", 2, "--output", output]
+    arguments = ["show", samples, "--format", "html", "--limit", 2, "--output", output]
     result = CliRunner().invoke(rst_app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     data = Page(output.read_text(encoding="utf8")).data
