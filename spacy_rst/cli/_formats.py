@@ -46,13 +46,8 @@ class Entry(NamedTuple):
 
 
 class Format(NamedTuple):
-    """How a format is written.
-
-    ending (str): How the names of its files end.
-    write (Callable[[Entry], str]): Writes a tree, with a line break at its end.
-    holds_many (bool): Whether a file has room for several trees.
-    heading (str): What stands above the first tree of a file.
-    """
+    """How a format is written: the ending of its files, what writes a tree, whether a file has room
+    for several, and what stands above the first of them."""
 
     ending: str
     write: Callable[[Entry], str]
@@ -134,15 +129,8 @@ def format_tree(
     file_format: TreeFormat,
     fields: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Write a tree in a format.
-
-    tree (RstTree | None): The tree, None for a document that has none.
-    name (str): The document's name, which stands in JSONL, tables and pages.
-    file_format (TreeFormat): The format.
-    fields (Mapping[str, Any] | None): What else stands in JSONL.
-    RETURNS (str | None): The content with a line break at its end. No tree is null in JSON and
-        JSONL, and None in other formats.
-    """
+    """Write a tree in a format, with a line break at its end. No tree is null in JSON and JSONL,
+    and None in other formats."""
     if tree is not None:
         return FORMATS[file_format].write(Entry(name, tree, fields))
     if file_format is TreeFormat.jsonl:

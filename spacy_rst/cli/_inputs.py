@@ -100,12 +100,7 @@ Reading = tuple[Origin, str | Exception]
 
 
 class NamedTree(NamedTuple):
-    """A tree from a file.
-
-    name (str): The document's name.
-    path (Path): The file.
-    tree (RstTree | None): The tree, None for a document that has none.
-    """
+    """A tree from a file, None for a document that has none."""
 
     name: str
     path: Path
@@ -144,14 +139,8 @@ def open_binary(location: str) -> IO[bytes]:
 def find_texts(
     inputs: Iterable[str], output: str | None = None
 ) -> tuple[list[InputFile], list[Problem]]:
-    """List the files to read, each once.
-
-    inputs (Iterable[str]): Files, folders that are searched with all folders below them, URIs of
-        either, and "-".
-    output (str | None): Where the trees go.
-    RETURNS (tuple[list[InputFile], list[Problem]]): The files, and the inputs that are not there,
-        cannot be searched or hold no text.
-    """
+    """List the files to read, each once, and the inputs that are not there, cannot be searched or
+    hold no text. Folders are searched with all folders below them."""
     found: dict[str, InputFile] = {}
     problems: list[Problem] = []
     for given in map(local_path, inputs):
@@ -219,12 +208,7 @@ def check_encoding(name: str) -> str:
 
 
 def read_texts(files: Iterable[InputFile], encoding: str = UTF8) -> Iterator[Reading]:
-    """Read documents, one after another.
-
-    files (Iterable[InputFile]): What `find_texts` listed.
-    encoding (str): The encoding of all files.
-    YIELDS (Reading): Each document's origin and its text, or why it cannot be read.
-    """
+    """Read documents, one after another: the origin of each and its text, or why there is none."""
     for file in files:
         seen: Counter[str] = Counter()
         for origin, text in _read_texts_in(file, encoding):
@@ -333,7 +317,6 @@ def read_trees(path: Path, *, largest_tree: bool = False) -> Iterator[NamedTree 
     largest_tree (bool): Keep the largest tree of a document that has several.
     YIELDS (NamedTree | RstError): The trees, binary and with the files' own labels, or why one
         cannot be read.
-    RAISES (RstError): If there is nothing to read.
     """
     files, unreadable = [path], list[OSError]()
     if path.is_dir():

@@ -30,10 +30,8 @@ PART = ".part"
 
 
 class Output(ABC):
-    """A place for trees.
+    """A place for trees: a folder or file, or standard output if it is None.
 
-    place (Path | None): The folder or file, None for standard output.
-    file_format (TreeFormat): What is written there.
     holds_many (bool): Whether there is room for more than one tree.
     kept (Path | None): What stays when the run is stopped.
     can_resume (bool): Whether another run can go on with it.
@@ -43,9 +41,10 @@ class Output(ABC):
     kept: Path | None = None
     can_resume = False
 
-    def __init__(self, place: Path | None, file_format: TreeFormat) -> None:
+    def __init__(self, place: Path | None, file_format: TreeFormat, ending: str) -> None:
         self.place = place
         self.file_format = file_format
+        self.ending = ending
 
     @abstractmethod
     def open(self) -> AbstractContextManager[None]:
@@ -72,20 +71,11 @@ class Output(ABC):
         place = self.place.resolve()
         for given in inputs:
             path = Path(given).resolve()
+            clash = path == place or (path.parent == place and path.suffix == self.ending)
             if path.is_dir():
                 clash = self.ending.lower() in TEXT_ENDINGS and place.is_relative_to(path)
-            else:
-                clash = self._would_overwrite(path)
             if clash:
                 raise RstError(Errors.R522.format(output=self.place, input=given))
-
-    @property
-    def ending(self) -> str:
-        """RETURNS (str): How the names of the files end."""
-        return self.place.suffix if self.place else ""
-
-    def _would_overwrite(self, path: Path) -> bool:
-        return self.place is not None and self.place.resolve() == path
 
 
 def choose_output(
@@ -95,17 +85,8 @@ def choose_output(
     resume: bool | None = None,
     color: bool | None = None,
 ) -> Output:
-    """Tell a folder from a file.
-
-    path (str | None): A path, None for standard output. It is a folder if it is one already, ends
-        with a slash or has no ending.
-    file_format (TreeFormat): What to write.
-    resume (bool | None): Whether to go on with what an earlier run has written. With None no run
-        will ever go on with this one.
-    color (bool | None): Draw text in colours. By default on a terminal.
-    RETURNS (Output): The place.
-    RAISES (RstError): If there is nothing to resume.
-    """
+    """Make a place of a path, None for standard output. It is a folder if it is one already, ends
+    with a slash or has no ending. With resume=None no run will ever go on with this one."""
     place = None if path is None else Path(path)
     if place is not None and not is_special(place):
         ends_like_folder = str(path).endswith(("/", "\\")) or not place.suffix
@@ -124,14 +105,12 @@ class FileOutput(Output):
     Until the run is over, a file has a name that ends with `.part`. If it has room for several
     trees, that stays if the run is stopped, and another run can go on from it with JSONL.
 
-    resume (bool): Go on from the lines that are there, in the part or in the whole file.
-    color (bool | None): Draw text in colours. By default on a terminal.
     """
 
     def __init__(
         self, place: Path | None, file_format: TreeFormat, *, resume: bool, color: bool | None
     ) -> None:
-        super().__init__(place, file_format)
+        super().__init__(place, file_format, place.suffix if place else "")
         is_stream = place is None or is_special(place)
         self.holds_many = is_stream or FORMATS[file_format].holds_many
         self._resume = resume
@@ -216,17 +195,13 @@ class FileOutput(Output):
 
 
 class FolderOutput(Output):
-    """A folder with a file for each tree.
-
-    resume (bool | None): Leave files of an earlier run as they are. A list in the folder tells
-        whose they are, as documents may differ in characters that names of files cannot have;
-        with None there is no list.
-    """
+    """A folder with a file for each tree. Another run can go on with it, as a list in it tells
+    whose the files are: documents may differ in characters that names of files cannot have."""
 
     can_resume = True
 
     def __init__(self, folder: Path, file_format: TreeFormat, *, resume: bool | None) -> None:
-        super().__init__(folder, file_format)
+        super().__init__(folder, file_format, FORMATS[file_format].ending)
         self.kept = self.folder = folder
         self._resume = resume
         self._list_path = folder / f".parsed-{file_format.value}.list"
@@ -251,14 +226,6 @@ class FolderOutput(Output):
                 source, name, number, file = json.loads(line)
                 self._files[source, name, number] = safe_name(file)
                 self._names.make_unique(file.removesuffix(self.ending))
-
-    @property
-    def ending(self) -> str:
-        """RETURNS (str): How the names of the files end."""
-        return FORMATS[self.file_format].ending
-
-    def _would_overwrite(self, path: Path) -> bool:
-        return path.parent == self.folder.resolve() and path.suffix == self.ending
 
     def has(self, origin: Origin) -> bool:
         """See `Output.has`."""

@@ -32,13 +32,7 @@ class EduUnits(StrEnum):
 
 
 def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
-    """Load a pipeline and make it take its EDUs from where they shall come from.
-
-    model (str): The name of a bundled pipeline or of a package, or a folder.
-    edus (EduUnits): Where the EDUs come from.
-    RETURNS (Language): The pipeline.
-    RAISES (RstError): If it cannot be loaded, or has no parser or no segmenter.
-    """
+    """Load a pipeline and make it take its EDUs from where they shall come from."""
     nlp = load(model)
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
     parsers = (name for name, meta in metas.items() if "doc._.rst_tree" in meta.assigns)
@@ -94,7 +88,7 @@ def make_doc(nlp: Language, origin: Origin, text: str, edus: EduUnits) -> Doc:
 
 
 class Failures(list[tuple[Origin, Exception]]):
-    """Documents that could not be parsed: an error handler for spaCy. In another process than the
+    """Texts that were not parsed, and why: an error handler for spaCy. In another process than the
     one that made it, it can only report them."""
 
     def __init__(self) -> None:
@@ -125,16 +119,8 @@ def parse_texts(
     batch_size: int,
     n_process: int = 1,
 ) -> Iterator[Outcome]:
-    """Parse texts, one after another.
-
-    nlp (Language): The pipeline, as `load_pipeline` prepared it for the same `edus`.
-    texts (Iterable[Reading]): What `read_texts` gives.
-    edus (EduUnits): Where the EDUs come from.
-    batch_size (int): Documents to buffer.
-    n_process (int): Processes to run.
-    YIELDS (Outcome): Each document's origin and its tree, or why there is none. Those that fail in
-        one of several processes are reported there, and are not among these.
-    """
+    """Parse texts, one after another: the origin of each and its tree, or why there is none. Those
+    that fail in one of several processes are reported there, and are left out here."""
     failures = Failures()
 
     def make_docs() -> Iterator[tuple[Doc, Origin]]:

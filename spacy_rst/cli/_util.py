@@ -88,13 +88,8 @@ def report_problem(place: str, problem: BaseException | str) -> None:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the inputs.
-
-    written (int): Trees written.
-    empty (int): Documents without text, which have no tree.
-    skipped (int): Documents that had been parsed before.
-    failed (int): Inputs that could not be read or parsed.
-    """
+    """What became of the inputs: trees written, documents without text, documents that had been
+    parsed before, and inputs that could not be read or parsed."""
 
     written: int = 0
     empty: int = 0

@@ -133,7 +133,7 @@ def parse_cli(
             nlp = load_pipeline(model, edus)
             texts = read_texts(files, encoding)
             n_texts = len(files) if all(file.has_one_text for file in files) else None
-            with output.open(), kept_when_stopped(output, workers):
+            with kept_when_stopped(output, workers), output.open():
                 parse_into(
                     output, nlp, texts, counts, edus, n_texts, batch_size, n_process=workers or 1
                 )
@@ -146,10 +146,12 @@ def kept_when_stopped(output: Output, workers: int | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if output.kept is not None:
+        if output.kept is not None and output.kept.exists():
             advice = "; run it again with --resume to go on" if output.can_resume else ""
             report_problem("parse", f"Stopped. What is finished is in {output.kept}{advice}")
-        if workers:  # at a usual end, spaCy's queues would wait for the workers to read
+        if (
+            workers and workers > 1
+        ):  # at a usual end, spaCy's queues would wait for the workers to read
             os._exit(STOPPED)
         raise
 
@@ -164,18 +166,7 @@ def parse_into(
     batch_size: int = 64,
     n_process: int = 1,
 ) -> None:
-    """Parse texts and write their trees; what fails is reported and left out.
-
-    output (Output): Where the trees go; it is open.
-    nlp (Language): The pipeline, as `load_pipeline` prepared it for the same `edus`.
-    texts (Iterable[Reading]): What `read_texts` gives.
-    counts (Counts): Counts what becomes of the texts.
-    edus (EduUnits): Where the EDUs come from.
-    n_texts (int | None): How many texts there are, where that is known.
-    batch_size (int): Documents to buffer.
-    n_process (int): Processes to run.
-    RAISES (RstError): If there is no document, or more than the output can hold.
-    """
+    """Parse texts and write their trees; what fails is reported, counted and left out."""
     n_begun = n_done = n_readable = 0
 
     def unfinished() -> Iterator[Reading]:

@@ -68,10 +68,7 @@ def render_html(
 
 @lru_cache(maxsize=1)
 def content_policy() -> str:
-    """Allow the page its own style and script, by their hashes, and nothing else.
-
-    RETURNS (str): A Content-Security-Policy.
-    """
+    """Make a Content-Security-Policy that allows the page its own style and script alone."""
     return (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source('page.css')}; script-src {_hash_source('page.js')}"

@@ -30,14 +30,7 @@ HEADERS = {
 
 
 class DrawingServer(ThreadingTCPServer):
-    """Serves one drawing.
-
-    drawing (str): What `render` gave.
-    style (str): Its style.
-    host (str): The address to listen on.
-    port (int): The port to listen on, 0 for any that is free.
-    RAISES (RstError): If it cannot listen there, or the host is empty.
-    """
+    """Serves a drawing, as `render` gave it, on an address and a port, 0 for any that is free."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -121,11 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach an address.
-
-    host (str): A name or an address.
-    RETURNS (bool): Whether it is the loopback interface; other names than "localhost" are not.
-    """
+    """Tell whether only this computer can reach an address. Of names only "localhost" counts."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -133,14 +122,7 @@ def is_loopback(host: str) -> bool:
 
 
 def serve_drawing(drawing: str, style: str, host: str, port: int) -> None:
-    """Serve a drawing until interrupted.
-
-    drawing (str): What `render` gave.
-    style (str): Its style.
-    host (str): The address to listen on.
-    port (int): The port to listen on, 0 for any that is free.
-    RAISES (RstError): If it cannot listen there.
-    """
+    """Serve a drawing until interrupted. See `serve`."""
     if host and not is_loopback(host):
         warnings.warn(Errors.R543.format(host=host), stacklevel=3)
     with DrawingServer(drawing, style, host, port) as server:

@@ -48,10 +48,6 @@ def render_svg(
 ) -> str:
     """Draw the classic RST diagram.
 
-    Each span has a horizontal line with the numbers of its EDUs. A vertical line leads to its
-    nucleus, to which an arrow from the satellite points; or straight lines lead to its several
-    nuclei. Right-branching nuclei of one and the same relation are drawn as one group.
-
     tree (RstTree): The tree.
     edu_width (int): Width in pixels at which the text of an EDU is wrapped.
     max_edu_chars (Optional[int]): Where to cut the text of an EDU off. Nowhere by default.
