@@ -146,7 +146,7 @@ def test_where_it_cannot_listen_is_told(host, port):
 
 
 def test_an_empty_host_is_refused():
-    with pytest.raises(RstError, match=r"R542.*127\.0\.0\.1"):
+    with pytest.raises(RstError, match=r"R530.*127\.0\.0\.1"):
         spacy_rst.serve(mixed_tree(), host="", port=0)
 
 
@@ -239,7 +239,7 @@ def test_loopback_is_told_from_the_rest(host, expected):
 def test_doc_without_tree_is_not_served():
     with pytest.raises(RstError) as error:
         spacy_rst.serve([])
-    assert error.value.code == "R544"
+    assert error.value.code == "R540"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent there")
