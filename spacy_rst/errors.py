@@ -454,7 +454,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "This is not a document ({error}). Each line needs a JSON object, each row of a Parquet "
         'file a column, with a string as its "text".'
     )
-    R517 = "The pipeline '{model}' makes no {what}: its components are {pipes}. Please {advice}."
+    R517 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
     R519 = (
         "{path} has room for one tree as {format}, but there are more documents. Give a folder "
         "(with a slash at its end), or use --format jsonl."

@@ -42,4 +42,4 @@ TreesInput = Annotated[Path, typer.Argument(metavar="INPUT", help=TREES_HELP)]
 Treebanks = Annotated[
     str | None, typer.Option(help="Take these treebanks alone, with commas between them")
 ]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes to run")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes to run")]

@@ -95,7 +95,9 @@ def choose_output(
     output = FileOutput(place, file_format, resume=bool(resume), color=color)
     if resume and not output.can_resume:
         advice = "name a folder or a file of JSONL with --output"
-        raise RstError(Errors.R521.format(option="--resume", place="this output", advice=advice))
+        raise RstError(
+            Errors.R521.format(option="--resume", place="with this output", advice=advice)
+        )
     return output
 
 

@@ -24,8 +24,10 @@ def bundle_cli(
         typer.Option("--meta", help="JSON file with entries for meta.json: name, version, ..."),
     ] = None,
 ) -> None:
-    """Copy a trained pipeline without what only training needs: the words of the training texts,
-    paths of this computer, losses. The copy parses as before.
+    """Copy a trained pipeline without what only training needs.
+
+    The copy lacks the words of the training texts, paths of this computer and losses. It parses as
+    before.
 
     \b
     Example:

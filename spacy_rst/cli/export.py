@@ -22,9 +22,9 @@ def export_cli(
     file_format: Format = None,
     largest_tree: LargestTree = False,
 ) -> None:
-    """Write trees in another format: rs3, unless --format or the ending of OUTPUT say otherwise.
+    """Write trees in another format.
 
-    What cannot be read is reported; the rest is written all the same. Exit codes: 0 if all went
+    Without --format, the ending of OUTPUT tells the format; the default is rs3. What cannot be read is reported; the rest is written all the same. Exit codes: 0 if all went
     well, 2 if some trees could not be read, 1 if nothing could be done.
 
     \b

@@ -17,7 +17,7 @@ from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
 from ._formats import TreeFormat, choose_format
 from ._inputs import STDIN_MARK, UTF8, Reading, check_encoding, find_texts, read_texts
-from ._options import Format, Model, OutputPlace, Resume, Workers
+from ._options import Format, Model, OutputPlace, Resume
 from ._outputs import Output, choose_output
 from ._parsing import EduUnits, load_pipeline, parse_texts
 from ._util import Counts, ParseCommand, clean_errors, progress, report_problem
@@ -58,7 +58,10 @@ def parse_cli(
         ),
     ] = UTF8,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents to buffer")] = 64,
-    workers: Workers = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes to run. Default: 1, or all cores or GPUs with Ray"),
+    ] = None,
     resume: Resume = False,
     engine: Annotated[
         Engine | None,

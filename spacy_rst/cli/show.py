@@ -33,7 +33,9 @@ def show_cli(
     largest_tree: LargestTree = False,
     limit: Annotated[int, typer.Option(min=0, help="How many trees at most, 0 for all")] = 1,
 ) -> None:
-    """Draw the trees of a file, in the terminal unless --format or --output say otherwise.
+    """Draw the trees of a file.
+
+    Without --format and --output they are drawn in the terminal.
 
     \b
     Examples:

@@ -99,22 +99,18 @@ def test_rows_are_the_trees_of_parse(nlp, texts):
     rows = [json.loads(line) for line in part.read_text(encoding="utf8").splitlines()]
     parsed = [row for row in rows if row["error"] is None]
     assert len(expected) == len(parsed) == 6
-    for line, row in zip(
-        expected, sorted(parsed, key=lambda row: (row["name"], str(row))), strict=True
-    ):
+    parsed.sort(key=lambda row: (row["name"], str(row)))
+    for line, row in zip(expected, parsed, strict=True):
         assert set(row) - set(line) == {"source", "number", "relations", "error"}
         assert {key: row[key] for key in line} == line
-    assert {row["name"]: row["error"][:6] for row in rows if row["error"]} == {
-        "latin": "[R513]",
-        "d_3": "[R514]",
-    }
+    errors = {row["name"]: row["error"][:6] for row in rows if row["error"]}
+    assert errors == {"latin": "[R513]", "d_3": "[R514]"}
     by_key = {(row["source"], row["name"], row["number"]): row for row in rows}
     assert len(by_key) == len(rows) == 8
     assert by_key["../texts/d.jsonl", "x", 2]["tree"]["edus"] == ["If it rains,", "we stay."]
     relation = by_key["../texts/a.txt", "a", 1]["relations"][0]
-    assert (
-        TEXTS["a.txt"][relation["nucleus_start"] : relation["nucleus_end"]] == (relation["nucleus"])
-    )
+    place = slice(relation["nucleus_start"], relation["nucleus_end"])
+    assert TEXTS["a.txt"][place] == relation["nucleus"]
 
 
 @pytest.mark.parametrize("fragile", ["fails_alone", "fails_for_all"])

@@ -130,8 +130,11 @@ def test_show_says_when_there_are_more(run):
 
 
 def test_show_and_parse_use_the_same_words(run):
-    run("show", SAMPLE / "en", "-f", "html", "-o", "all.html", "--limit", 0)
-    assert Path("all.html").read_text(encoding="utf8").count("<!DOCTYPE") == 1
+    run("show", SAMPLE / "en", "-f", "html", "-o", "all.html", "--limit", 2)
+    page = Path("all.html").read_text(encoding="utf8")
+    assert page.count("<!DOCTYPE") == 1
+    names = [path.stem for path in sorted((SAMPLE / "en").glob("*.rs3"))]
+    assert [f'"name":"{name}"' in page for name in names] == [True] * 2 + [False] * (len(names) - 2)
     run("show", FERRY, "-o", "tree.svg")
     assert Path("tree.svg").read_text(encoding="utf8").startswith("<svg")
 
