@@ -191,7 +191,10 @@ def _source(location: str, output: str | None) -> str:
     if location == STDIN_MARK or is_uri(location):
         return location
     path = os.path.realpath(location)
-    return path if is_uri(output or "") else os.path.relpath(path, os.path.realpath(output or ""))
+    try:
+        return os.path.relpath(path, os.path.realpath(output or ""))
+    except ValueError:  # another drive of Windows
+        return path
 
 
 def _nothing_there(place: str | Path, kind: str, endings: Iterable[str]) -> RstError:

@@ -24,8 +24,9 @@ def export_cli(
 ) -> None:
     """Write trees in another format.
 
-    Without --format, the ending of OUTPUT tells the format; the default is rs3. What cannot be read is reported; the rest is written all the same. Exit codes: 0 if all went
-    well, 2 if some trees could not be read, 1 if nothing could be done.
+    Without --format, the ending of OUTPUT tells the format; the default is rs3. What cannot be read
+    is reported; the rest is written all the same. Exit codes: 0 if all went well, 2 if some trees
+    could not be read, 1 if nothing could be done.
 
     \b
     Examples:
