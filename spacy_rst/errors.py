@@ -477,7 +477,7 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R566 = "Another run is writing to {place}. Wait for its end, or choose another place."
     R568 = "Workers died whenever they parsed this document. Is there enough memory?"
-    R569 = "Ray stopped or cannot be used ({error}). {advice}"
+    R569 = "Ray stopped or cannot be used ({error}). Please {advice}."
 
     # Translation
     R600 = (

@@ -72,24 +72,19 @@ def _write_json(entry: Entry) -> str:
     return json.dumps(tree_json(entry.tree), ensure_ascii=False, indent=2) + "\n"
 
 
-def _tsv_row(cells: Sequence[str]) -> str:
-    return "\t".join(cells) + "\n"
-
-
-def _csv_row(cells: Sequence[str]) -> str:
-    row = io.StringIO()
-    csv.writer(row, lineterminator="\n").writerow(cells)
-    return row.getvalue()
-
-
-def _table(ending: str, write_row: Callable[[Sequence[str]], str]) -> Format:
+def _table(ending: str, **dialect: Any) -> Format:
     """Make a format that has a row for each relation."""
 
-    def write(entry: Entry) -> str:
-        rows = ({"document": entry.name, **record} for record in entry.tree.to_records())
-        return "".join(write_row([_cell(row[key]) for key in TABLE_COLUMNS]) for row in rows)
+    def row(cells: Sequence[str]) -> str:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n", **dialect).writerow(cells)
+        return line.getvalue()
 
-    return Format(ending, write, holds_many=True, heading=write_row(TABLE_COLUMNS))
+    def write(entry: Entry) -> str:
+        records = ({"document": entry.name, **record} for record in entry.tree.to_records())
+        return "".join(row([_cell(record[key]) for key in TABLE_COLUMNS]) for record in records)
+
+    return Format(ending, write, holds_many=True, heading=row(TABLE_COLUMNS))
 
 
 def _cell(value: Any) -> str:
@@ -110,8 +105,8 @@ FORMATS = {
     ),
     TreeFormat.rs3: Format(".rs3", lambda entry: entry.tree.to_rs3()),
     TreeFormat.dis: Format(".dis", lambda entry: entry.tree.to_dis()),
-    TreeFormat.tsv: _table(".tsv", _tsv_row),
-    TreeFormat.csv: _table(".csv", _csv_row),
+    TreeFormat.tsv: _table(".tsv", delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None),
+    TreeFormat.csv: _table(".csv"),
 }
 
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
@@ -191,10 +191,11 @@ def _source(location: str, output: str | None) -> str:
     if location == STDIN_MARK or is_uri(location):
         return location
     path = os.path.realpath(location)
-    try:
-        return os.path.relpath(path, os.path.realpath(output or ""))
-    except ValueError:  # another drive of Windows
+    if output is not None and is_uri(output):
         return path
+    with suppress(ValueError):  # on another drive of Windows
+        path = os.path.relpath(path, os.path.realpath(output or ""))
+    return path
 
 
 def _nothing_there(place: str | Path, kind: str, endings: Iterable[str]) -> RstError:

@@ -134,7 +134,7 @@ def ray_session(address: str | None, workers: int | None = None) -> Iterator[Any
     try:
         ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray has many, with no class in common
-        advice = "Check --address, or leave it out to run on this computer."
+        advice = "check --address, or leave it out to run on this computer"
         raise RstError(Errors.R569.format(error=error, advice=advice)) from error
     try:
         yield ray
@@ -163,7 +163,7 @@ def _parse_files(
                 counts.empty += outcome["empty"]
                 yield counts.succeeded + counts.failed
         except Exception as error:
-            advice = f"What is finished is in {folder.place}; the same command goes on from there."
+            advice = f"run the same command again: it goes on from what is in {folder.place}"
             raise RstError(Errors.R569.format(error=error, advice=advice)) from error
 
 

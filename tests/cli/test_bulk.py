@@ -179,6 +179,8 @@ def test_files_are_found_once_and_grouped(texts):
     assert [place for place, _ in problems] == ["nowhere"]
     assert [file.name for file in files] == ["a", "b", "c", "d", "empty", "latin"]
     assert files[0].source == "../texts/a.txt"
+    absolute = str((texts / "a.txt").resolve())
+    assert find_texts(["texts/a.txt"], "s3://bucket/out")[0][0].source == absolute
     assert [[file.name for file in group] for group in group_files(files, 2)] == [
         ["d"], ["a", "b"], ["c", "empty"], ["latin"],
     ]  # fmt: skip
