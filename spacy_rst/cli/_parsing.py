@@ -135,8 +135,8 @@ def parse_texts(
     nlp.set_error_handler(failures)  # type: ignore[arg-type]
     docs = nlp.pipe(make_docs(), as_tuples=True, batch_size=batch_size, n_process=n_process)
     for doc, origin in docs:
-        while failures:
-            yield failures.pop(0)
+        yield from failures
+        failures.clear()
         try:
             yield origin, get_tree(doc)
         except ValueError as error:

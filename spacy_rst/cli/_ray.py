@@ -93,9 +93,8 @@ def parse_in_bulk(
                 for n_finished in _parse_files(files, folder, settings, counts):
                     bar.update(n_finished - bar.n)
     except KeyboardInterrupt:
-        report_problem(
-            "parse", f"Stopped. What is finished is in {folder.place}; run it again to go on"
-        )
+        advice = "run it again to go on"
+        report_problem("parse", f"Stopped. What is finished is in {folder.place}; {advice}")
         raise
     if not counts.succeeded and not counts.failed:
         raise RstError(Errors.R510)
