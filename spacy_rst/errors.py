@@ -451,8 +451,8 @@ class Errors(metaclass=_MessagesWithCodes):
     R512 = "There is nothing to read at {place}: the names of {kind} end with {endings}."
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = (
-        "This is not a document ({error}). Each line needs a JSON object, each row of a Parquet "
-        'file a column, with a string as its "text".'
+        "This is not a document ({error}). Give a JSON object on each line, or a row of a Parquet "
+        'file, with a string as its "text".'
     )
     R517 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
     R519 = (

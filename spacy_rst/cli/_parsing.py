@@ -32,7 +32,7 @@ class EduUnits(StrEnum):
 
 
 def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
-    """Load a pipeline and make it take its EDUs from where they shall come from."""
+    """Load a pipeline and choose where it takes its EDUs from."""
     nlp = load(model)
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
     parsers = (name for name, meta in metas.items() if "doc._.rst_tree" in meta.assigns)

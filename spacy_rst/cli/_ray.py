@@ -70,7 +70,7 @@ def parse_in_bulk(
         counts.fail(place, error)
     if not files:
         return
-    # It is loaded here too, so that what is wrong with it is told before anything is started.
+    # Also loaded here, so that its problems are reported before Ray starts.
     meta = load_pipeline(settings.model, settings.edus).meta
     run = {
         "model": settings.model,
@@ -103,7 +103,7 @@ def parse_in_bulk(
 def _choose_folder(
     inputs: Sequence[str], output: str | None, file_format: TreeFormat | None
 ) -> PartFolder:
-    """Find out whether results can be written where and as they shall be."""
+    """Check that results can be written to the output in this format."""
     if not inputs or STDIN_MARK in inputs:
         raise _not_with_ray("Standard input", "name files or folders")
     if output is None:
@@ -258,7 +258,7 @@ class Worker:
         self._attempts = attempts
 
     def __call__(self, table: Any) -> dict[str, list[Any]]:
-        """Parse a row of `read_parts`, write a part, and tell in one row how it went."""
+        """Parse a row of `read_parts`, write a part, and return one row with the counts."""
         readings: list[Reading] = pickle.loads(table["readings"][0].as_py())
         name = part_name([origin.key for origin, _ in readings])
         rows = self._parse(name, readings)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from unicodedata import bidirectional, category, east_asian_width
 
-# Controls, lone surrogates and non-characters are no text: a terminal would obey some of them,
+# Controls, lone surrogates and non-characters are not text: a terminal would obey some of them,
 # and XML forbids others. Bidirectional overrides would reorder the drawing around the text.
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
