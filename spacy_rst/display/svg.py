@@ -100,8 +100,8 @@ def _draw_box(box: EduBox) -> str:
     left, baseline = box.x - box.width // 2, box.top + NUMBER_HEIGHT + FONT_SIZE
     x, anchor, lines = left + PADDING, "", box.text.lines
     if box.text.right_to_left:
-        # Not all programs support the attribute "direction", but those that know such scripts support
-        # these characters.
+        # Not all programs support the attribute "direction", but those that know such scripts
+        # support these characters.
         lines = tuple(f"{RIGHT_TO_LEFT}{line}{END_OF_DIRECTION}" for line in lines)
         x, anchor = left + box.width - PADDING, ' text-anchor="end"'
     spans = "".join(
