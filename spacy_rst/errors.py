@@ -391,26 +391,18 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Display
-    R530 = "There is no drawing style '{style}'. Use one of {known}."
-    R531 = "{name}={value!r} leaves no room to draw in. Give a whole number of at least {minimum}."
+    R530 = "{name}={value!r} cannot be used. Give {expected}."
     R540 = (
-        "Document {number} has no tree to draw. Run it through a pipeline with 'rst_parser', or "
-        "set doc._.rst_tree."
+        "There is nothing to draw in {place}. Give Docs with trees (of a pipeline with "
+        "'rst_parser', or with doc._.rst_tree set), or RstTrees."
     )
     R541 = (
         "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
         "free."
     )
-    R542 = "An empty host is every address of this computer. Give 127.0.0.1 for this computer only."
     R543 = (
         "Everyone who can reach {host} will be able to read these documents. Use the default host "
         "to show them on this computer only."
-    )
-    R544 = "There is nothing to draw {kind}. Give a Doc, an RstTree, or a list of these."
-    R545 = "There are {n_names} names for {n_trees} trees. Give one for each."
-    R547 = (
-        "scale={scale!r} makes no bitmap of a drawing of {width} x {height} pixels that can be "
-        "held. Give a number above 0, smaller for large trees, or draw a PDF or SVG."
     )
 
     # Bundled pipelines
@@ -452,59 +444,40 @@ class Errors(metaclass=_MessagesWithCodes):
         "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
         "convert` writes it."
     )
-    R510 = "There is nothing to parse. Name files or folders, or send text to standard input."
-    R512 = "The folder {path} holds no file that ends with {endings}."
+    R510 = (
+        "There is no document to parse. Name files or folders with texts, or send text to standard "
+        "input."
+    )
+    R512 = "There is nothing to read at {place}: the names of {kind} end with {endings}."
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
-    R514 = "This is not JSON that can be read ({error}). Give one object per line."
-    R515 = 'This is not a JSON object with a string as its "text". Give one per line.'
-    R517 = (
-        "The pipeline '{model}' makes no trees: none of its components ({pipes}) is a parser. Add "
-        "'rst_parser' to it."
+    R514 = (
+        "This is not a document ({error}). Give a JSON object on each line, or a row of a Parquet "
+        'file, with a string as its "text".'
     )
-    R518 = (
-        "The pipeline '{model}' does not divide texts into EDUs. Add 'edu_segmenter' before its "
-        "parser, set makes_edus = True on a component of your own that does, or use --edus "
-        "sentences or --edus lines."
-    )
+    R517 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
     R519 = (
         "{path} has room for one tree as {format}, but there are more documents. Give a folder "
         "(with a slash at its end), or use --format jsonl."
     )
-    R520 = "There is no document in the inputs, so nothing was parsed. Are the files empty?"
-    R521 = "--resume needs a folder or a file of JSONL to go on with. Name it with --output."
+    R521 = "{option} does not work {place}: {advice}."
     R522 = (
         "Trees in {output} could overwrite {input} or be read as texts later. Choose another place "
         "for them."
     )
-    R523 = "{path} cannot be written ({error})."
-    R524 = "{path} does not hold lines of trees, so --resume cannot go on with it. Name another."
-    R525 = "There is no encoding '{name}'. Use one that Python knows, such as utf8 or gb18030."
-    R526 = (
-        "{path} is no file of trees by its name: these end with {endings}. Trees of texts are made "
-        "with 'python -m spacy rst parse'."
+    R523 = "{path} cannot be read or written ({error})."
+    R524 = (
+        "{path} was not written by an earlier run, or is damaged ({error}). Delete it, and its "
+        "documents will be parsed again, or name another place."
     )
 
     # Bulk parsing
-    R561 = 'This row has no string as its "text". Give one in each row.'
-    R562 = "This is no Parquet file that can be read ({error})."
-    R563 = "{option} does not go with --engine ray: {advice}."
-    R564 = "{option} is for --engine ray. Leave it out, or name the engine."
     R565 = (
         "{place} holds parts of another run ({found}), so this one ({wanted}) cannot go on with "
         "them. Repeat that one, or choose another place."
     )
     R566 = "Another run is writing to {place}. Wait for its end, or choose another place."
-    R567 = (
-        "The part {path} cannot be read ({error}). Delete it, and its documents will be parsed "
-        "again."
-    )
-    R568 = "A worker ended without a word whenever it parsed this document. Is there enough memory?"
-    R569 = "Ray cannot be used ({error}). Check --address, or leave it out to run on this computer."
-    R570 = "{uri} cannot be reached ({error}). Give a path, or a URI such as s3://bucket/folder."
-    R571 = (
-        "Ray stopped before all was parsed ({error}). What is finished is in {place}; the same "
-        "command goes on from there."
-    )
+    R568 = "Workers died whenever they parsed this document. Is there enough memory?"
+    R569 = "Ray stopped or cannot be used ({error}). Please {advice}."
 
     # Translation
     R600 = (

@@ -1,4 +1,4 @@
-"""Parquet, and files that do not lie on a disk: all that needs pyarrow."""
+"""Parquet, and files in object stores: all that needs pyarrow."""
 
 from __future__ import annotations
 
@@ -15,60 +15,40 @@ from pyarrow import fs
 from ..errors import Errors, RstError
 
 ROWS_AT_ONCE = 256
+TEXT, NUMBER, FRACTION = pa.string(), pa.int32(), pa.float64()
+SPLIT_KEYS = ("start", "split", "end", "label")
 TREE = pa.struct(
     {
-        "version": pa.int32(),
-        "edus": pa.list_(pa.string()),
-        "edu_chars": pa.list_(pa.list_(pa.int32())),
-        "splits": pa.list_(
-            pa.struct(
-                {
-                    "start": pa.int32(),
-                    "split": pa.int32(),
-                    "end": pa.int32(),
-                    "label": pa.string(),
-                }
-            )
-        ),
-        "scores": pa.list_(pa.list_(pa.float64())),
+        "version": NUMBER,
+        "edus": pa.list_(TEXT),
+        "edu_chars": pa.list_(pa.list_(NUMBER)),
+        "splits": pa.list_(pa.struct(zip(SPLIT_KEYS, (NUMBER, NUMBER, NUMBER, TEXT), strict=True))),
+        "scores": pa.list_(pa.list_(FRACTION)),
     }
 )
 RELATION = pa.struct(
     {
-        "relation": pa.string(),
-        "nuclearity": pa.string(),
-        "nucleus": pa.string(),
-        "satellite": pa.string(),
-        "nucleus_start": pa.int32(),
-        "nucleus_end": pa.int32(),
-        "satellite_start": pa.int32(),
-        "satellite_end": pa.int32(),
-        "depth": pa.int32(),
-        "score": pa.float64(),
+        **dict.fromkeys(("relation", "nuclearity", "nucleus", "satellite"), TEXT),
+        **dict.fromkeys(("nucleus_start", "nucleus_end"), NUMBER),
+        **dict.fromkeys(("satellite_start", "satellite_end", "depth"), NUMBER),
+        "score": FRACTION,
     }
 )
 ROW = pa.schema(
     {
-        "name": pa.string(),
-        "source": pa.string(),
+        "name": TEXT,
+        "source": TEXT,
         "number": pa.int64(),
-        "fields": pa.string(),
+        "fields": TEXT,
         "tree": TREE,
         "relations": pa.list_(RELATION),
-        "error": pa.string(),
+        "error": TEXT,
     }
 )
-SPLIT_KEYS = [TREE.field("splits").type.value_type.field(i).name for i in range(4)]
 
 
 def read_rows(stream: IO[bytes], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Read a Parquet file row by row.
-
-    stream (IO[bytes]): The file.
-    columns (Sequence[str]): The columns to read; those that the file does not have are left out.
-    YIELDS (dict[str, Any]): A row. A value that is not valid is None.
-    RAISES (RstError): R562, if it cannot be read.
-    """
+    """Read columns of a Parquet file, those that it has. A value that is not valid is None."""
     try:
         file = pq.ParquetFile(stream)
         known = [name for name in columns if name in file.schema_arrow.names]
@@ -76,7 +56,7 @@ def read_rows(stream: IO[bytes], columns: Sequence[str]) -> Iterator[dict[str, A
             for number in range(len(batch)):
                 yield {name: _value(batch.column(name)[number]) for name in known}
     except pa.ArrowException as error:
-        raise RstError(Errors.R562.format(error=error)) from error
+        raise RstError(Errors.R514.format(error=error)) from error
 
 
 def _value(scalar: pa.Scalar) -> Any:
@@ -87,11 +67,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def to_parquet(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Write rows as a Parquet file.
-
-    rows (Iterable[dict[str, Any]]): The rows, as `_bulk.make_row` gives them.
-    RETURNS (bytes): The content of the file.
-    """
+    """RETURNS (bytes): A Parquet file of rows as `_bulk.make_row` gives them."""
     content = io.BytesIO()
     table = pa.Table.from_pylist([_as_arrow(row) for row in rows], schema=ROW)
     pq.write_table(table, content, compression="zstd")
@@ -113,26 +89,18 @@ def _locate(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(uri))
     except (pa.ArrowException, OSError) as error:
-        raise RstError(Errors.R570.format(uri=uri, error=error)) from error
+        raise RstError(Errors.R523.format(path=uri, error=error)) from error
 
 
 def open_input(uri: str) -> IO[bytes]:
-    """Open a file for reading.
-
-    uri (str): Where it lies.
-    RETURNS (IO[bytes]): The file.
-    """
+    """RETURNS (IO[bytes]): A file for reading."""
     file_system, path = _locate(uri)
     return cast(IO[bytes], io.BufferedReader(file_system.open_input_file(path)))
 
 
 def list_files(uri: str) -> list[tuple[str, str]]:
-    """List a file, or all files in and below a folder.
-
-    uri (str): Where it lies.
-    RETURNS (list[tuple[str, str]]): For each file, sorted, its URI and its path from the folder on;
-        that of a file alone is its name. Nothing where there is nothing.
-    """
+    """List a file, or all files in and below a folder: the URI of each, and its path from the
+    folder on; that of a file alone is its name. Nothing where there is nothing."""
     file_system, base = _locate(uri)
     if file_system.get_file_info(base).type is fs.FileType.File:
         return [(uri, PurePosixPath(base).name)]
@@ -146,11 +114,7 @@ def list_files(uri: str) -> list[tuple[str, str]]:
 
 
 def write_object(uri: str, content: bytes) -> None:
-    """Write a file to an object store, which shows it when it is whole.
-
-    uri (str): Where it shall be.
-    content (bytes): Its content.
-    """
+    """Write a file to an object store."""
     file_system, path = _locate(uri)
     with file_system.open_output_stream(path) as stream:
         stream.write(content)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from spacy.tokens import Span
 
-from ..display import render_tree
+from ..display.html import render_html
+from ..display.svg import render_svg
+from ..display.text import render_text
 from ..tree import RstTree
 
 TABLE_COLUMNS = (
@@ -22,7 +24,7 @@ TABLE_COLUMNS = (
 
 
 class TreeFormat(StrEnum):
-    """What a tree can be written as."""
+    """The names of the formats."""
 
     text = "text"
     svg = "svg"
@@ -34,93 +36,98 @@ class TreeFormat(StrEnum):
     tsv = "tsv"
     csv = "csv"
 
-    @property
-    def ending(self) -> str:
-        """RETURNS (str): How the names of its files end."""
-        return ".txt" if self is TreeFormat.text else f".{self.value}"
 
-    @property
-    def is_table(self) -> bool:
-        """RETURNS (bool): Whether it has a row for each relation, below a row of headings."""
-        return self in (TreeFormat.tsv, TreeFormat.csv)
+class Entry(NamedTuple):
+    """A tree to write, the name of its document, and what else JSONL says about it."""
+
+    name: str
+    tree: RstTree
+    fields: Mapping[str, Any] | None
+
+
+class Format(NamedTuple):
+    """How a format is written: the ending of its files, what writes a tree, whether a file has room
+    for several, and what stands above the first of them."""
+
+    ending: str
+    write: Callable[[Entry], str]
+    holds_many: bool = False
+    heading: str = ""
+
+
+def tree_json(tree: RstTree) -> dict[str, Any]:
+    """Describe a tree as `doc._.rst_json` does: with the place of each EDU if it is on a Doc."""
+    data, edus = tree.to_dict(), tree.edus
+    if isinstance(edus[0], Span):
+        data["edu_chars"] = [[edu.start_char, edu.end_char] for edu in cast(Sequence[Span], edus)]
+    return data
+
+
+def json_line(fields: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> str:
+    """Write a line of JSONL: the name first, then the fields of the input, then ours."""
+    return json.dumps({"name": "", **(fields or {}), **ours}, ensure_ascii=False) + "\n"
+
+
+def _write_json(entry: Entry) -> str:
+    return json.dumps(tree_json(entry.tree), ensure_ascii=False, indent=2) + "\n"
+
+
+def _table(ending: str, **dialect: Any) -> Format:
+    """Make a format that has a row for each relation."""
+
+    def row(cells: Sequence[str]) -> str:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n", **dialect).writerow(cells)
+        return line.getvalue()
+
+    def write(entry: Entry) -> str:
+        records = ({"document": entry.name, **record} for record in entry.tree.to_records())
+        return "".join(row([_cell(record[key]) for key in TABLE_COLUMNS]) for record in records)
+
+    return Format(ending, write, holds_many=True, heading=row(TABLE_COLUMNS))
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else " ".join(str(value).split())
+
+
+FORMATS = {
+    TreeFormat.text: Format(".txt", lambda entry: render_text(entry.tree) + "\n", holds_many=True),
+    TreeFormat.svg: Format(".svg", lambda entry: render_svg(entry.tree) + "\n"),
+    TreeFormat.html: Format(
+        ".html", lambda entry: render_html(entry.tree, names=[entry.name]), holds_many=True
+    ),
+    TreeFormat.json: Format(".json", _write_json),
+    TreeFormat.jsonl: Format(
+        ".jsonl",
+        lambda entry: json_line(entry.fields, {"name": entry.name, "tree": tree_json(entry.tree)}),
+        holds_many=True,
+    ),
+    TreeFormat.rs3: Format(".rs3", lambda entry: entry.tree.to_rs3()),
+    TreeFormat.dis: Format(".dis", lambda entry: entry.tree.to_dis()),
+    TreeFormat.tsv: _table(".tsv", delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None),
+    TreeFormat.csv: _table(".csv"),
+}
 
 
 def choose_format(
     chosen: TreeFormat | None, output_path: str | None, default: TreeFormat
 ) -> TreeFormat:
-    """Tell the format from the name of the file where none was chosen.
-
-    chosen (TreeFormat | None): What the user chose.
-    output_path (str | None): Where the trees shall go.
-    default (TreeFormat): The format for paths that tell nothing.
-    RETURNS (TreeFormat): The format.
-    """
-    endings = {known.ending: known for known in TreeFormat}
-    return chosen or endings.get(Path(output_path or "").suffix.lower(), default)
+    """Tell the format from the name of the file where none was chosen."""
+    known = {entry.ending: name for name, entry in FORMATS.items()}
+    return chosen or known.get(Path(output_path or "").suffix.lower(), default)
 
 
 def format_tree(
     tree: RstTree | None,
     name: str,
     file_format: TreeFormat,
-    *,
     fields: Mapping[str, Any] | None = None,
-    color: bool = False,
 ) -> str | None:
-    """Write a tree in a format.
-
-    tree (RstTree | None): The tree, None for a document that has none.
-    name (str): The document's name, which stands in JSONL and tables.
-    file_format (TreeFormat): The format.
-    fields (Mapping[str, Any] | None): What else stands in JSONL.
-    color (bool): Draw text in colours.
-    RETURNS (str | None): The content with a line break at its end. No tree is null in JSON and
-        JSONL, and None in other formats.
-    """
+    """Write a tree in a format, with a line break at its end. No tree is null in JSON and JSONL,
+    and None in other formats."""
+    if tree is not None:
+        return FORMATS[file_format].write(Entry(name, tree, fields))
     if file_format is TreeFormat.jsonl:
-        ours = {"name": name, "tree": tree_json(tree)}
-        return json.dumps({"name": name, **(fields or {}), **ours}, ensure_ascii=False) + "\n"
-    if file_format is TreeFormat.json:
-        return json.dumps(tree_json(tree), ensure_ascii=False, indent=2) + "\n"
-    if tree is None:
-        return None
-    if file_format.is_table:
-        rows = ({"document": name, **record} for record in tree.to_records())
-        return "".join(_table_row([row[key] for key in TABLE_COLUMNS], file_format) for row in rows)
-    if file_format is TreeFormat.rs3:
-        return tree.to_rs3()
-    if file_format is TreeFormat.dis:
-        return tree.to_dis()
-    if file_format is TreeFormat.html:
-        return render_tree(tree, "html", names=[name])
-    options = {"color": color} if file_format is TreeFormat.text else {}
-    return render_tree(tree, file_format.value, **options).rstrip("\n") + "\n"
-
-
-def format_heading(file_format: TreeFormat) -> str:
-    """RETURNS (str): What stands above the first tree of a file."""
-    return _table_row(TABLE_COLUMNS, file_format) if file_format.is_table else ""
-
-
-def _table_row(cells: Sequence[Any], file_format: TreeFormat) -> str:
-    clean = ["" if cell is None else " ".join(str(cell).split()) for cell in cells]
-    if file_format is TreeFormat.tsv:
-        return "\t".join(clean) + "\n"
-    row = io.StringIO()
-    csv.writer(row, lineterminator="\n").writerow(clean)
-    return row.getvalue()
-
-
-def tree_json(tree: RstTree | None) -> dict[str, Any] | None:
-    """Describe a tree as `doc._.rst_json` does.
-
-    tree (RstTree | None): The tree.
-    RETURNS (dict[str, Any] | None): What `RstTree.to_dict` gives, and the place of each EDU in the
-        text if the tree hangs on a Doc.
-    """
-    if tree is None:
-        return None
-    data, edus = tree.to_dict(), tree.edus
-    if isinstance(edus[0], Span):
-        data["edu_chars"] = [[edu.start_char, edu.end_char] for edu in cast(Sequence[Span], edus)]
-    return data
+        return json_line(fields, {"name": name, "tree": None})
+    return "null\n" if file_format is TreeFormat.json else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import typer
 from spacy.cli._util import parse_config_overrides
@@ -51,11 +51,8 @@ class OverridesCommand(TyperCommand):
 
 
 def split_overrides(args: list[str]) -> tuple[list[str], list[str]]:
-    """Tell settings of a config from other arguments: only their names have dots.
-
-    args (list[str]): The arguments of a command.
-    RETURNS (tuple[list[str], list[str]]): Settings with their values, and the others.
-    """
+    """Tell settings of a config, with their values, from other arguments: only their names have
+    dots."""
     overrides: list[str] = []
     others: list[str] = []
     remaining = iter(args)
@@ -72,10 +69,8 @@ def split_overrides(args: list[str]) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def clean_errors(place: str = "rst") -> Iterator[None]:
-    """Show a problem as one message, without a traceback, and end with exit code 1.
-
-    place (str): What the message begins with: the command.
-    """
+    """Show a problem as one message after the command's name, without a traceback, and end with
+    exit code 1."""
     try:
         yield
     except BrokenPipeError:  # the reader of the output has seen enough: typer ends quietly
@@ -86,24 +81,15 @@ def clean_errors(place: str = "rst") -> Iterator[None]:
 
 
 def report_problem(place: str, problem: BaseException | str) -> None:
-    """Report a problem in one line on standard error, away from the trees.
-
-    place (str): Where it occurred.
-    problem (BaseException | str): What occurred.
-    """
+    """Report a problem in one line on standard error, away from the trees."""
     message = f"{place}: {str(problem) or type(problem).__name__}"
     tqdm.write(clean_text(message, "\ufffd"), file=sys.stderr)
 
 
 @dataclass(slots=True)
-class Tally:
-    """What became of the inputs.
-
-    written (int): Trees written.
-    empty (int): Documents without text, which have no tree.
-    skipped (int): Documents that had been parsed before.
-    failed (int): Inputs that could not be read or parsed.
-    """
+class Counts:
+    """What became of the inputs: trees written, documents without text, documents that had been
+    parsed before, and inputs that could not be read or parsed."""
 
     written: int = 0
     empty: int = 0
@@ -111,19 +97,12 @@ class Tally:
     failed: int = 0
 
     def fail(self, place: str, error: Exception) -> None:
-        """Report and count an input that failed.
-
-        place (str): The file, and the line where it has several documents.
-        error (Exception): The reason.
-        """
+        """Report and count an input that failed."""
         report_problem(place, error)
         self.failed += 1
 
     def count(self, tree: RstTree | None) -> None:
-        """Count an input that did not fail.
-
-        tree (RstTree | None): Its tree.
-        """
+        """Count an input that did not fail."""
         if tree is None:
             self.empty += 1
         else:
@@ -141,27 +120,21 @@ class Tally:
             return 0
         return 2 if self.succeeded else 1
 
-    def __str__(self) -> str:
+    def finish(self) -> NoReturn:
+        """Print the counts and end the command."""
         counts = {"without text": self.empty, "skipped": self.skipped, "failed": self.failed}
         others = [f"{count} {what}" for what, count in counts.items() if count]
-        return ", ".join([f"Trees: {self.written}", *others])
+        tqdm.write(", ".join([f"Trees: {self.written}", *others]), file=sys.stderr)
+        raise typer.Exit(self.exit_code)
 
 
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:
-    """Show a progress bar on standard error, if that is a terminal.
-
-    items (Iterable): What to go through.
-    description (str): What is being done.
-    total (Optional[int]): How many there are, where `items` cannot tell.
-    RETURNS (Iterable): The same items.
-    """
+    """Show a progress bar on standard error, if that is a terminal."""
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
 
 
 def load_arrow() -> ModuleType:
-    """RETURNS (ModuleType): `_arrow`, what we do with pyarrow.
-    RAISES (RstError): If pyarrow is not installed.
-    """
+    """RETURNS (ModuleType): `_arrow`, which needs pyarrow."""
     with require_extra("pyarrow", "ray"):
         from . import _arrow
     return _arrow
@@ -173,12 +146,9 @@ class FileNames:
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
 
-    def claim(self, name: str) -> str:
-        """Find a name. One that was given before gets a number; case makes no difference.
-
-        name (str): The document's name.
-        RETURNS (str): The name of its file, without an ending.
-        """
+    def make_unique(self, name: str) -> str:
+        """Make a file name, without an ending, of a document's name. One that was given before gets
+        a number; case makes no difference."""
         stem = safe_name(name)
         candidate, number = stem, self._taken.get(stem.casefold(), 0)
         while candidate.casefold() in self._taken:
@@ -190,11 +160,7 @@ class FileNames:
 
 
 def safe_name(name: str) -> str:
-    """Make a document's name fit for a file: documents may come from anyone.
-
-    name (str): The name.
-    RETURNS (str): The name without what could lead to another folder.
-    """
+    """Take out of a document's name what could lead to another folder: anyone may have named it."""
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
     kept = kept.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return kept.lstrip(".") or "document"

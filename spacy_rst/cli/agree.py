@@ -20,8 +20,9 @@ from ..tree import RstTree
 from ..treebank.convert import with_classes
 from ..util import write_atomically
 from . import rst_app
-from ._trees import TREES_HELP, LargestTreeOption, NamedTree, read_trees
-from ._util import ParseCommand, Tally, clean_errors, report_problem
+from ._inputs import NamedTree, read_trees
+from ._options import TREES_HELP, LargestTree
+from ._util import Counts, ParseCommand, clean_errors, report_problem
 
 POOLED = "all documents"
 HEADINGS = {
@@ -47,7 +48,7 @@ def agree_cli(
     classes: Annotated[
         bool, typer.Option(help="Compare the 18 classes instead of the files' labels")
     ] = False,
-    largest_tree: LargestTreeOption = False,
+    largest_tree: LargestTree = False,
     differences: Annotated[bool, typer.Option(help="List where they differ")] = False,
     file_format: Annotated[
         AgreementFormat, typer.Option("--format", "-f", help="What to write")
@@ -70,7 +71,7 @@ def agree_cli(
       python -m spacy rst agree gold/ parsed.jsonl --classes
     """
     with clean_errors("agree"):
-        tally = Tally()
+        tally = Counts()
         first, second = (
             _by_name(read_trees(path, largest_tree=largest_tree), classes, tally)
             for path in (first_path, second_path)
@@ -101,7 +102,7 @@ def agree_cli(
 
 
 def _by_name(
-    trees: Iterable[NamedTree | RstError], classes: bool, tally: Tally
+    trees: Iterable[NamedTree | RstError], classes: bool, tally: Counts
 ) -> dict[str, RstTree]:
     found: dict[str, RstTree] = {}
     for item in trees:

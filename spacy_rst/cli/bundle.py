@@ -1,4 +1,4 @@
-"""`python -m spacy rst bundle`: make a trained pipeline fit to be handed on."""
+"""`python -m spacy rst bundle`: prepare a trained pipeline for others."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from ._util import clean_errors
 @rst_app.command("bundle")
 def bundle_cli(
     source: Annotated[Path, typer.Argument(metavar="PIPELINE", help="A trained pipeline's folder")],
-    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the copy shall go")],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write")],
     meta_path: Annotated[
         Path | None,
-        typer.Option("--meta", help="JSON file with what meta.json shall say: name, version, ..."),
+        typer.Option("--meta", help="JSON file with entries for meta.json: name, version, ..."),
     ] = None,
 ) -> None:
-    """Copy a trained pipeline without what only training needs: the words of the training texts,
-    paths of this computer, losses. It parses as before.
+    """Copy a trained pipeline without what only training needs.
+
+    The copy lacks the words of the training texts, paths of this computer and losses. It parses as
+    before.
 
     \b
     Example:
@@ -38,16 +40,11 @@ def bundle_cli(
 
 
 def read_meta(path: Path) -> dict[str, object]:
-    """Read facts about a pipeline.
-
-    path (Path): The JSON file.
-    RETURNS (dict[str, object]): Its content.
-    RAISES (RstError): If it is no JSON object.
-    """
+    """Read a JSON object with facts about a pipeline."""
     try:
         meta = srsly.json_loads(path.read_text(encoding="utf8"))
     except ValueError as error:
         raise RstError(Errors.R552.format(path=path, error=error)) from error
     if not isinstance(meta, dict):
-        raise RstError(Errors.R552.format(path=path, error="no object"))
+        raise RstError(Errors.R552.format(path=path, error="not an object"))
     return meta

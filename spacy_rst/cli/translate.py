@@ -25,7 +25,7 @@ from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
 from ..treebank.docbin import count_docs, find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
-from .parse import ParseCommand, report_problem
+from ._util import ParseCommand, report_problem
 
 ENGINES = {
     "apertium": "spacy_rst.ApertiumTranslator.v1",

@@ -33,7 +33,8 @@ def render_tree(tree: RstTree, style: str = "text", **options: Any) -> str:
 
 def _renderer(style: str) -> Callable[..., str]:
     if style not in RENDERERS:
-        raise RstError(Errors.R530.format(style=style, known=", ".join(map(repr, RENDERERS))))
+        expected = f"one of {', '.join(RENDERERS)}"
+        raise RstError(Errors.R530.format(name="style", value=style, expected=expected))
     module = import_module(f"{__name__}.{style}")
     renderer: Callable[..., str] = getattr(module, f"render_{style}")
     return renderer
@@ -96,7 +97,7 @@ def _draw_all(docs: Drawable, style: str, options: dict[str, Any]) -> str:
     renderer = _renderer(style)
     named_trees = list(_named_trees(docs))
     if not named_trees:
-        raise RstError(Errors.R544.format(kind="in an empty list"))
+        raise RstError(Errors.R540.format(place="an empty list"))
     names, trees = zip(*named_trees, strict=True)
     if style == "html":
         return renderer(trees, **{"names": names if any(names) else None, **options})
@@ -114,11 +115,10 @@ def _named_trees(docs: Drawable) -> Iterator[tuple[str, RstTree]]:
         if isinstance(item, RstTree):
             yield "", item
             continue
-        if not isinstance(item, Doc):
-            raise RstError(Errors.R544.format(kind=f"in a value of type {type(item).__name__}"))
-        tree = get_tree(item)
+        tree = get_tree(item) if isinstance(item, Doc) else None
         if tree is None:
-            raise RstError(Errors.R540.format(number=number))
+            place = f"document {number} (of type {type(item).__name__})"
+            raise RstError(Errors.R540.format(place=place))
         yield str(get_meta(item, NAME_KEY) or ""), tree
 
 
@@ -137,4 +137,5 @@ def notebook_markup(drawing: str, style: str) -> str:
 def check_at_least(name: str, value: int, minimum: int) -> None:
     """Refuse an option that leaves no room to draw in."""
     if not isinstance(value, int) or value < minimum:
-        raise RstError(Errors.R531.format(name=name, value=value, minimum=minimum))
+        expected = f"a whole number of at least {minimum}"
+        raise RstError(Errors.R530.format(name=name, value=value, expected=expected))

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from unicodedata import bidirectional, category, east_asian_width
 
-# Controls, lone surrogates and non-characters are no text: a terminal would obey some of them,
+# Controls, lone surrogates and non-characters are not text: a terminal would obey some of them,
 # and XML forbids others. Bidirectional overrides would reorder the drawing around the text.
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
@@ -14,21 +14,13 @@ UNSAFE = re.compile(
 
 
 def clean_text(text: str, replacement: str = "") -> str:
-    """Put a text on one line and take out what must not reach a terminal or an XML file.
-
-    text (str): Any text.
-    replacement (str): What stands for a character that is taken out.
-    RETURNS (str): The text, with single spaces for all white space.
-    """
+    """Put a text on one line and take out, or replace, what must not reach a terminal or an XML
+    file."""
     return UNSAFE.sub(replacement, " ".join(text.split()))
 
 
 def is_right_to_left(text: str) -> bool:
-    """Tell the direction of a text from its first letter that has one.
-
-    text (str): Any text.
-    RETURNS (bool): Whether it is written from right to left.
-    """
+    """Tell the direction of a text from its first letter that has one."""
     for char in text:
         direction = bidirectional(char)
         if direction in ("L", "R", "AL"):
@@ -38,33 +30,20 @@ def is_right_to_left(text: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def char_cells(char: str) -> int:
-    """Count the terminal cells of a character.
-
-    char (str): One character.
-    RETURNS (int): 2 for wide ones as in Chinese, 0 for those drawn onto their neighbour, else 1.
-    """
+    """Count the terminal cells of a character: 2 for wide ones as in Chinese, 0 for those drawn
+    onto their neighbour, else 1."""
     if category(char) in ("Mn", "Me", "Cf") or "\u1160" <= char <= "\u11ff":
         return 0
     return 2 if east_asian_width(char) in ("W", "F") else 1
 
 
 def count_cells(text: str) -> int:
-    """Count the terminal cells of a text.
-
-    text (str): A clean text.
-    RETURNS (int): The number of cells.
-    """
+    """Count the terminal cells of a clean text."""
     return len(text) if text.isascii() else sum(map(char_cells, text))
 
 
 def shorten(text: str, max_cells: int, ellipsis: str = "…") -> str:
-    """Cut a text to a number of terminal cells.
-
-    text (str): A clean text.
-    max_cells (int): How many cells there are.
-    ellipsis (str): What marks the cut.
-    RETURNS (str): The text, or its beginning and the ellipsis.
-    """
+    """Cut a clean text to a number of terminal cells."""
     # A character is at least a quarter cell in any real text: what lies beyond is never seen.
     if len(text) <= 4 * max_cells and count_cells(text) <= max_cells:
         return text

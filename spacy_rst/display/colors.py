@@ -41,12 +41,8 @@ COLORS = {
 
 @lru_cache(maxsize=4096)
 def relation_color(relation: str) -> RelationColor:
-    """Choose the colour of a relation.
-
-    relation (str): A relation class, or a treebank's own label, which takes the colour of its
-        class; labels that belong to no class get some colour, always the same.
-    RETURNS (RelationColor): The colour.
-    """
+    """Choose the colour of a relation: that of its class for a treebank's own label. Labels that
+    belong to no class get some colour, always the same."""
     try:
         return COLORS[relation_class(relation)]
     except RstError:

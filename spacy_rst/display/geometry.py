@@ -115,9 +115,7 @@ def lay_out(
 
     tree (RstTree): The tree.
     edu_width (int): Width at which the text of an EDU is wrapped.
-    max_edu_chars (Optional[int]): Where to cut the text of an EDU off.
-    align_edus (bool): Put all EDUs in one row at the bottom, rather than right below their lines.
-    mirror (bool): Put the first EDU on the right.
+    max_edu_chars, align_edus, mirror: See `render_svg`.
     RETURNS (Diagram): The places.
     """
     children = _flattened_children(tree)
@@ -253,12 +251,7 @@ def _em_width(char: str) -> float:
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """Estimate the width of a text.
-
-    text (str): A clean text.
-    size (float): The size of the font.
-    RETURNS (float): The width in pixels.
-    """
+    """Estimate the width of a clean text in pixels."""
     return size * sum(map(_em_width, text))
 
 
@@ -290,13 +283,7 @@ class WrappedText(NamedTuple):
 
 def wrap_text(text: str, max_width: int, max_chars: int | None = None) -> WrappedText:
     """Break a text into lines: at spaces, between the characters of scripts without spaces, and
-    within words that are too long for a line.
-
-    text (str): Any text.
-    max_width (int): Width of a line in pixels.
-    max_chars (Optional[int]): Where to cut the text off.
-    RETURNS (WrappedText): The lines, the width of the widest, their direction.
-    """
+    within words that are too long for a line. The width is that of a line in pixels."""
     text = clean_text(text)
     shortened = max_chars is not None and len(text) > max_chars
     if shortened:

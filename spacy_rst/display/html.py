@@ -49,7 +49,8 @@ def render_html(
     """
     shown = list(trees) if isinstance(trees, Sequence) else [trees]
     if names is not None and len(names) != len(shown):
-        raise RstError(Errors.R545.format(n_names=len(names), n_trees=len(shown)))
+        expected = f"{len(shown)}, one for each tree"
+        raise RstError(Errors.R530.format(name="names", value=names, expected=expected))
     if levels is not None:
         check_at_least("levels", levels, 1)
     if names is None:
@@ -67,10 +68,7 @@ def render_html(
 
 @lru_cache(maxsize=1)
 def content_policy() -> str:
-    """Allow the page its own style and script, by their hashes, and nothing else.
-
-    RETURNS (str): A Content-Security-Policy.
-    """
+    """Make a Content-Security-Policy that allows the page its own style and script alone."""
     return (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source('page.css')}; script-src {_hash_source('page.js')}"

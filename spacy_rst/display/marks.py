@@ -18,25 +18,16 @@ ASCII_MARKS |= {"row": "|", "turn": "-"}
 
 
 def block_mark(block: Block, marks: dict[str, str] = UNICODE_MARKS) -> str:
-    """Choose the mark of a block.
-
-    block (Block): The block.
-    marks (Dict[str, str]): The marks by kind.
-    RETURNS (str): The mark, repeated for the levels of headings and items; that of a paragraph for
-        a further paragraph of an item, a quotation or a turn.
-    """
+    """Choose the mark of a block, repeated for the levels of headings and items. A further
+    paragraph of an item, a quotation or a turn has that of a paragraph."""
     if block.continues:
         return marks["paragraph"]
     return marks[block.kind] * max(1, min(block.level, 6))
 
 
 def find_blocks(tree: RstTree) -> dict[int, Block]:
-    """Find the EDUs with which blocks of the text begin.
-
-    tree (RstTree): The tree.
-    RETURNS (Dict[int, Block]): The blocks by the number of their first EDU. None where the tree
-        hangs on no Doc, the layout is unknown, or all is one block.
-    """
+    """Find the blocks of the text by the number of their first EDU: none where the tree is not on a
+    Doc, the layout is unknown, or all is one block."""
     if isinstance(tree.edus[0], str):
         return {}
     from ..doc_layout import get_layout

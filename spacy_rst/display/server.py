@@ -30,21 +30,15 @@ HEADERS = {
 
 
 class DrawingServer(ThreadingTCPServer):
-    """Serves one drawing.
-
-    drawing (str): What `render` gave.
-    style (str): Its style.
-    host (str): The address to listen on.
-    port (int): The port to listen on, 0 for any that is free.
-    RAISES (RstError): If it cannot listen there, or the host is empty.
-    """
+    """Serves a drawing, as `render` gave it, on an address and a port, 0 for any that is free."""
 
     allow_reuse_address = True
     daemon_threads = True
 
     def __init__(self, drawing: str, style: str, host: str, port: int) -> None:
         if not host:
-            raise RstError(Errors.R542)
+            expected = "127.0.0.1 for this computer only, or 0.0.0.0 for all of its addresses"
+            raise RstError(Errors.R530.format(name="host", value=host, expected=expected))
         # Drawings in SVG may be several, which only a page can hold.
         page = f"<!DOCTYPE html><title>Discourse trees</title>{drawing}"
         self.body = (page if style == "svg" else drawing).encode("utf8")
@@ -120,11 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach an address.
-
-    host (str): A name or an address.
-    RETURNS (bool): Whether it is the loopback interface; other names than "localhost" are not.
-    """
+    """Tell whether only this computer can reach an address. Of names only "localhost" counts."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -132,14 +122,7 @@ def is_loopback(host: str) -> bool:
 
 
 def serve_drawing(drawing: str, style: str, host: str, port: int) -> None:
-    """Serve a drawing until interrupted.
-
-    drawing (str): What `render` gave.
-    style (str): Its style.
-    host (str): The address to listen on.
-    port (int): The port to listen on, 0 for any that is free.
-    RAISES (RstError): If it cannot listen there.
-    """
+    """Serve a drawing until interrupted. See `serve`."""
     if host and not is_loopback(host):
         warnings.warn(Errors.R543.format(host=host), stacklevel=3)
     with DrawingServer(drawing, style, host, port) as server:

@@ -48,10 +48,6 @@ def render_svg(
 ) -> str:
     """Draw the classic RST diagram.
 
-    Each span has a horizontal line with the numbers of its EDUs. A vertical line leads to its
-    nucleus, to which an arrow from the satellite points; or straight lines lead to its several
-    nuclei. Right-branching nuclei of one and the same relation are drawn as one group.
-
     tree (RstTree): The tree.
     edu_width (int): Width in pixels at which the text of an EDU is wrapped.
     max_edu_chars (Optional[int]): Where to cut the text of an EDU off. Nowhere by default.
@@ -104,7 +100,8 @@ def _draw_box(box: EduBox) -> str:
     left, baseline = box.x - box.width // 2, box.top + NUMBER_HEIGHT + FONT_SIZE
     x, anchor, lines = left + PADDING, "", box.text.lines
     if box.text.right_to_left:
-        # Not all programs heed the attribute "direction", but all that know such scripts do these.
+        # Not all programs support the attribute "direction", but those that know such scripts
+        # support these characters.
         lines = tuple(f"{RIGHT_TO_LEFT}{line}{END_OF_DIRECTION}" for line in lines)
         x, anchor = left + box.width - PADDING, ' text-anchor="end"'
     spans = "".join(

@@ -125,4 +125,4 @@ def test_what_cannot_be_compared_is_reported(run):
     write("c/z.rs3", ANNA)
     write("c/w.rs3", ANNA)
     assert "R742" in run("b", "c", code=1).stderr
-    assert "R131" in run("nowhere", "c", code=1).stderr
+    assert "R512" in run("nowhere", "c", code=1).stderr

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -74,35 +75,15 @@ def finish(process: subprocess.Popen, code: int = 0) -> str:
     return output
 
 
-def stat_of(process: int) -> tuple[str, int]:
-    """The name and the parent of a process."""
-    name, _, rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")
-    return name.partition("(")[2], int(rest.split()[1])
-
-
 def descendants(process: int) -> dict[int, str]:
     """The processes that a process has started, directly or not, by their command lines."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                parents[int(entry.name)] = stat_of(int(entry.name))[1]
-            except OSError:
-                continue
-    found, queue = {}, [process]
-    while queue:
-        current = queue.pop()
-        queue += (children := [child for child, parent in parents.items() if parent == current])
-        for child in children:
-            found[child] = _command_line(child)
+    found = {}
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended meanwhile
+            for child in map(int, listed.read_text().split()):
+                command = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+                found |= {child: command, **descendants(child)}
     return found
-
-
-def _command_line(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
 
 
 def listening_addresses(processes: Iterator[int]) -> set[str]:

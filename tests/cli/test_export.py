@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from spacy_rst import RstTree
 from spacy_rst.cli import rst_app
-from spacy_rst.cli._formats import TABLE_COLUMNS, TreeFormat
+from spacy_rst.cli._formats import FORMATS, TABLE_COLUMNS, TreeFormat
 from spacy_rst.tables import read_table
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
@@ -61,7 +61,7 @@ def test_every_format_becomes_every_other(run, ferry, source, target):
 def test_drawings(run, ferry, file_format):
     run("export", FERRY, "out/", "--format", file_format)
     (path,) = Path("out").iterdir()
-    assert path.name == f"harbour_ferry{TreeFormat(file_format).ending}"
+    assert path.name == f"harbour_ferry{FORMATS[TreeFormat(file_format)].ending}"
     assert ferry.root.relation in path.read_text(encoding="utf8")
 
 
@@ -130,8 +130,11 @@ def test_show_says_when_there_are_more(run):
 
 
 def test_show_and_parse_use_the_same_words(run):
-    run("show", SAMPLE / "en", "-f", "html", "-o", "all.html", "--limit", 0)
-    assert Path("all.html").read_text(encoding="utf8").count("<!DOCTYPE") == 1
+    run("show", SAMPLE / "en", "-f", "html", "-o", "all.html", "--limit", 2)
+    page = Path("all.html").read_text(encoding="utf8")
+    assert page.count("<!DOCTYPE") == 1
+    names = [path.stem for path in sorted((SAMPLE / "en").glob("*.rs3"))]
+    assert [f'"name":"{name}"' in page for name in names] == [True] * 2 + [False] * (len(names) - 2)
     run("show", FERRY, "-o", "tree.svg")
     assert Path("tree.svg").read_text(encoding="utf8").startswith("<svg")
 
@@ -139,5 +142,5 @@ def test_show_and_parse_use_the_same_words(run):
 def test_show_of_a_text_names_the_command_for_it(run):
     Path("a.txt").write_text("It rained.")
     result = run("show", "a.txt", code=1)
-    assert "R526" in result.stderr and "rst parse" in result.stderr
+    assert "R512" in result.stderr and "rst parse" in result.stderr
     assert "--format" not in result.stderr

@@ -34,13 +34,14 @@ def test_direction(text, expected):
     assert is_right_to_left(text) is expected
 
 
-def test_shorten_counts_cells():
-    assert shorten("abcdef", 6) == "abcdef"
-    assert shorten("abcdefg", 6) == "abcde…"
-    assert shorten("中文中文", 6) == "中文…"
-    assert shorten("中文中文", 8) == "中文中文"
-    assert shorten("abc defg", 5) == "abc…"
-    assert shorten("abcdefg", 6, "...") == "abc..."
+@pytest.mark.parametrize(
+    ("text", "max_cells", "expected"),
+    [("abcdef", 6, "abcdef"), ("abcdefg", 6, "abcde…"), ("中文中文", 6, "中文…"),
+     ("中文中文", 8, "中文中文"), ("abc defg", 5, "abc…")],
+)  # fmt: skip
+def test_shorten_counts_cells(text, max_cells, expected):
+    assert shorten(text, max_cells) == expected
+    assert count_cells(shorten(text, max_cells, "...")) <= max_cells
 
 
 def test_shorten_keeps_marks_with_their_letters_and_stays_bounded():

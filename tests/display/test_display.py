@@ -1,5 +1,4 @@
-import subprocess
-import sys
+"""What all drawings have in common."""
 
 import pytest
 
@@ -8,32 +7,39 @@ from spacy_rst.display import render_tree
 from spacy_rst.errors import RstError
 from spacy_rst.tree import RstTree
 
-from .trees import mixed_tree
+from ..processes import run_python
+from .trees import left_branching, mixed_tree, right_branching
 
 
-def test_styles_are_told_apart():
+@pytest.mark.parametrize(
+    ("style", "options", "start"),
+    [
+        ("text", {"max_width": 60}, "Background "),
+        ("svg", {"edu_width": 90}, "<svg "),
+        ("html", {"title": "x"}, "<!DOCTYPE html>"),
+    ],
+)
+def test_tree_draws_itself(style, options, start):
     tree = mixed_tree()
-    assert render_tree(tree, "svg").startswith("<svg ")
-    assert render_tree(tree, "text", max_width=60).startswith("Background ")
+    drawing = render_tree(tree, style, **options)
+    assert drawing.startswith(start)
+    assert drawing == tree.render(style, **options) == spacy_rst.render(tree, style, None, options)
+    assert tree._repr_svg_() == render_tree(tree, "svg") and str(tree) == render_tree(tree)
 
 
-def test_tree_draws_itself():
-    tree = mixed_tree()
-    assert tree.render("svg", edu_width=90) == render_tree(tree, "svg", edu_width=90)
-    assert tree._repr_svg_() == render_tree(tree, "svg")
-    assert str(tree) == render_tree(tree)
+@pytest.mark.parametrize("branching", [left_branching, right_branching])
+@pytest.mark.parametrize("label", ["Elaboration-NS", "Background-SN", "Joint-NN"])
+@pytest.mark.parametrize("style", ["text", "svg", "html"])
+def test_drawings_grow_linearly(branching, label, style):
+    empty = len(render_tree(branching(1, label), style))
+    short, long = (len(render_tree(branching(n, label), style)) - empty for n in (200, 2000))
+    assert long < 12 * short
 
 
 def test_tree_without_texts_can_be_drawn():
     tree = RstTree.from_splits([(0, 1, 2, "Contrast-NN")])
     assert tree.render().splitlines()[1:] == ["├─ N [1]", "└─ N [2]"]
     assert tree.render("svg").count('class="edu"') == 2
-
-
-def test_unknown_style_names_the_known_ones():
-    with pytest.raises(RstError, match="'text', 'svg'") as error:
-        render_tree(mixed_tree(), "png")
-    assert error.value.code == "R530"
 
 
 @pytest.mark.parametrize(
@@ -44,27 +50,32 @@ def test_unknown_style_names_the_known_ones():
         ("svg", {"edu_width": 10}),
         ("svg", {"edu_width": 99.5}),
         ("svg", {"max_edu_chars": 0}),
+        ("html", {"levels": 0}),
+        ("html", {"names": ["a", "b"]}),
     ],
 )
-def test_options_without_room_are_refused(style, options):
+def test_senseless_options_are_refused(style, options):
     with pytest.raises(RstError, match=next(iter(options))) as error:
         render_tree(mixed_tree(), style, **options)
-    assert error.value.code == "R531"
+    assert error.value.code == "R530"
+
+
+@pytest.mark.parametrize("draw", [render_tree, spacy_rst.render])
+def test_unknown_style_names_the_known_ones(draw):
+    with pytest.raises(RstError, match=r"R530.*text, svg, html"):
+        draw(mixed_tree(), style="png")
 
 
 def test_renderers_are_imported_late_and_never_import_spacy():
     # A bare package in place of spacy_rst keeps its __init__, which does import spaCy, out of this.
-    code = f"""
+    code = """
 import sys, types
 package = sys.modules["spacy_rst"] = types.ModuleType("spacy_rst")
-package.__path__ = {list(spacy_rst.__path__)!r}
-import spacy_rst.display
-assert "spacy_rst.display.svg" not in sys.modules
-assert "spacy_rst.display.text" not in sys.modules
+package.__path__ = [sys.argv[1]]
 from spacy_rst.tree import RstTree
-for style in ("text", "svg"):
+for style in ("text", "svg", "html"):
+    assert f"spacy_rst.display.{style}" not in sys.modules
     RstTree.from_splits([(0, 1, 2, "Joint-NN")]).render(style)
-assert "spacy" not in sys.modules and "torch" not in sys.modules
+assert not {"spacy", "torch", "spacy_rst.display.server"} & sys.modules.keys()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    run_python(code, spacy_rst.__path__[0])

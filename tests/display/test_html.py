@@ -14,17 +14,14 @@ from types import ModuleType
 
 import pytest
 import spacy
-from typer.testing import CliRunner
 
 import spacy_rst
 from spacy_rst import RstError, RstTree, doc_from_edus
-from spacy_rst.cli import rst_app
 from spacy_rst.display import notebook_markup
 from spacy_rst.display.colors import relation_color
 from spacy_rst.display.html import _as_script_data, render_html
 
-from ..processes import run_python
-from .trees import MIXED_TEXTS, left_branching, mixed_tree, right_branching, single
+from .trees import MIXED_TEXTS, mixed_tree, single
 
 PACKAGE = Path(spacy_rst.__file__).parent
 EVIL = "</script><script>alert(1)</script><!-- <b title=\"'&amp;"
@@ -169,38 +166,6 @@ def test_several_trees_share_a_page():
     assert [tree["name"] for tree in named["trees"]] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("options", "code"), [({"names": ["a", "b"]}, "R545"), ({"levels": 0}, "R531")]
-)
-def test_senseless_options_are_refused(options, code):
-    with pytest.raises(RstError) as error:
-        render_html(mixed_tree(), **options)
-    assert error.value.code == code
-
-
-@pytest.mark.parametrize("branching", [left_branching, right_branching])
-def test_page_grows_linearly(branching):
-    empty = len(render_html(single("")))
-    short, long = (len(render_html(branching(n))) - empty for n in (1000, 10_000))
-    assert long < 11 * short
-
-
-def test_style_is_known_to_trees():
-    assert mixed_tree().render("html", title="x") == render_html(mixed_tree(), title="x")
-
-
-def test_page_is_made_without_spacy():
-    code = """
-import sys, types
-package = sys.modules["spacy_rst"] = types.ModuleType("spacy_rst")
-package.__path__ = [sys.argv[1]]
-from spacy_rst.tree import RstTree
-RstTree.from_splits([(0, 1, 2, "Joint-NN")]).render("html")
-assert "spacy" not in sys.modules and "spacy_rst.display.server" not in sys.modules
-"""
-    run_python(code, str(PACKAGE))
-
-
 def test_files_of_the_page_are_installed_with_the_package():
     config = configparser.ConfigParser()
     config.read(PACKAGE.parent / "setup.cfg", encoding="utf8")
@@ -231,24 +196,10 @@ def test_other_styles_follow_each_other():
     assert spacy_rst.render([doc, mixed_tree()], style="svg") == f"{svg}\n\n{svg}"
 
 
-def test_doc_without_tree_says_what_to_run():
-    (doc,) = docs_with_trees(1)
-    with pytest.raises(RstError, match=r"Document 2 .*'rst_parser'") as error:
-        spacy_rst.render([doc, spacy.blank("en")("Hello there.")])
-    assert error.value.code == "R540"
-
-
-@pytest.mark.parametrize("docs", ["text", [], [None], 5, None])
+@pytest.mark.parametrize("docs", ["text", [], [None], 5, None, [spacy.blank("en")("Hello.")]])
 def test_what_cannot_be_drawn_is_refused(docs):
-    with pytest.raises(RstError) as error:
+    with pytest.raises(RstError, match=r"R540.*'rst_parser'"):
         spacy_rst.render(docs)
-    assert error.value.code == "R544"
-
-
-def test_unknown_style_is_refused():
-    with pytest.raises(RstError, match="'html'") as error:
-        spacy_rst.render(mixed_tree(), style="dep")
-    assert error.value.code == "R530"
 
 
 def test_notebook_shows_the_drawing(monkeypatch):
@@ -268,24 +219,9 @@ def test_notebook_keeps_drawings_apart():
     drawing = render_html(single(EVIL))
     frame = Page(notebook_markup(drawing, "html"))
     ((tag, attributes),) = frame.tags
-    assert (tag, attributes["sandbox"], attributes["srcdoc"]) == (
-        "iframe",
-        "allow-scripts",
-        drawing,
-    )
+    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
+    assert attributes["srcdoc"] == drawing
     text = Page(notebook_markup("<b>$x$", "text"))
     assert [tag for tag, _ in text.tags] == ["div", "pre"]
     assert text.text("pre") == ["<b>$x$"]
     assert "<svg " in notebook_markup(single("x").render("svg"), "svg")
-
-
-def test_command_line_puts_several_trees_on_a_page(tmp_path):
-    samples = PACKAGE.parent / "assets" / "sample" / "en"
-    output = tmp_path / "trees.html"
-    arguments = ["show", samples, "--style", "html", "--limit", 2, "--output", output]
-    result = CliRunner().invoke(rst_app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    data = Page(output.read_text(encoding="utf8")).data
-    assert [tree["name"] for tree in data["trees"]] == [
-        path.stem for path in sorted(samples.glob("*.rs3"))[:2]
-    ]

@@ -6,14 +6,7 @@ import pytest
 from spacy_rst.display.svg import render_svg
 from spacy_rst.tree import RstTree
 
-from .trees import (
-    MIXED_TEXTS,
-    left_branching,
-    mixed_tree,
-    random_tree,
-    right_branching,
-    single,
-)
+from .trees import MIXED_TEXTS, mixed_tree, random_tree, right_branching, single
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -156,13 +149,6 @@ def test_relations_have_the_colours_of_their_classes():
         return of_class(draw(right_branching(2, f"{relation}-NS")), "arc")[0].get("stroke")
 
     assert color("elaboration-additional") == color("Elaboration") != color("Cause")
-
-
-@pytest.mark.parametrize("branching", [left_branching, right_branching])
-@pytest.mark.parametrize("label", ["Elaboration-NS", "Background-SN", "Joint-NN"])
-def test_output_grows_linearly(branching, label):
-    short, long = (len(render_svg(branching(n, label))) for n in (200, 2000))
-    assert long < 12 * short
 
 
 def test_lines_to_far_nuclei_stay_level_until_they_end():

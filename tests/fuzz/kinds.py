@@ -14,7 +14,7 @@ from typing import Any
 import spacy
 from spacy.tokens import Doc
 
-from spacy_rst.cli._texts import find_texts, read_texts
+from spacy_rst.cli._inputs import find_texts, read_texts
 from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
