@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import srsly
 import typer
-from spacy_rst.parser.calibration import VIEWS
 
+from spacy_rst.parser.calibration import VIEWS
 from spacy_rst.scoring.parseval import METRICS
 from spacy_rst.util import atomic_path, require_extra
 
@@ -185,7 +185,7 @@ def draw_reliability(before: Mapping[str, Any], after: Mapping[str, Any]) -> Fig
             for number, (when, part) in enumerate((("before", old), ("after", after[name]))):
                 filled = [entry for entry in part["bins"] if entry["n"]]
                 xs, ys = ([100 * e[key] for e in filled] for key in ("probability", "right"))
-                error = 100 * (part["expected_calibration_error"] or 0)
+                error = 100 * (part["error"] or 0)
                 _plot(axes, number, f"{when} (error {error:.1f} %)", xs, ys)
                 heights = [entry["n"] for entry in part["bins"]]
                 edges = [100 * place / len(heights) for place in range(len(heights) + 1)]

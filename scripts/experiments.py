@@ -24,7 +24,6 @@ from spacy.util import load_config
 from thinc.api import Config
 from wasabi import msg
 
-from spacy_rst.evaluation import EDU_SOURCES
 from spacy_rst.scoring.scorer import LANGUAGE_MEAN_PREFIX, PREFIX, language_mean_key
 from spacy_rst.treebank.docbin import SUFFIX
 from spacy_rst.util import write_atomically
@@ -59,7 +58,8 @@ def main(
     cells = grid.cells()
     missing = [cell for cell in cells if fnmatchcase(cell.name, only)]
     if not missing:
-        raise SystemExit(f"No cell is named '{only}'; there are {', '.join(map(str, cells))}.")
+        names = ", ".join(cell.name for cell in cells)
+        raise SystemExit(f"No cell is named '{only}'. The cells of the grid are: {names}.")
     missing = [cell for cell in missing if read_result(grid, cell, output) is None and not report]
     msg.info(f"{len(missing)} of {len(cells)} cells are to be run")
     with ThreadPoolExecutor(n_process) as pool:
@@ -91,10 +91,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The name of its files."""
+        """The name of its folder."""
         return f"{self.training}.{self.approach}.seed{self.seed}"
-
-    __str__ = name.fget  # type: ignore[assignment]
 
 
 class Approach(BaseModel, extra="forbid", frozen=True):
@@ -162,8 +160,11 @@ class Grid(BaseModel, extra="forbid", frozen=True):
         ]
 
     def _trainings(self) -> dict[str, tuple[str, ...]]:
-        together = {"en": ("en",), "multi": tuple(self.languages)}
-        trainings = {name: together[name] for name in together if name in self.trainings}
+        trainings: dict[str, tuple[str, ...]] = {}
+        if "en" in self.trainings:
+            trainings["en"] = ("en",)
+        if "multi" in self.trainings:
+            trainings["multi"] = tuple(self.languages)
         if "mono" in self.trainings:
             # English alone is EN-Training, and need not be trained twice.
             alone = [name for name in self.languages if (name,) not in trainings.values()]
@@ -203,7 +204,7 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     overrides |= approach.overrides
     config = load_config(approach.config, overrides=overrides, interpolate=False)
     defaults = Language.get_factory_meta("rst_parser").default_score_weights
-    weights = config["training"].get("score_weights") or defaults
+    weights: dict[str, float | None] = config["training"].get("score_weights") or defaults or {}
     means = dict(weights)
     for key, weight in weights.items():
         if weight and key.startswith(PREFIX) and not key.startswith(LANGUAGE_MEAN_PREFIX):
@@ -256,23 +257,23 @@ def run_cell(grid: Grid, cell: Cell, output: Path, gpu_id: int = -1) -> bool:
         with log.open("a", encoding="utf8") as lines:
             run = subprocess.run([sys.executable, *arguments], stdout=lines, stderr=lines)
         if run.returncode:
-            msg.fail(f"{cell} failed; see {log}")
+            msg.fail(f"{cell.name} failed; see {log}")
             return False
     scores = {split: srsly.read_json(place / f"{split}.json") for split in SCORED_SPLITS}
+    points = [(line["step"], line["score"]) for line in srsly.read_jsonl(curve)]
     result = {
         "cell": cell.name,
         "fingerprint": fingerprint(grid, cell),
         "versions": {package: version(package) for package in PACKAGES},
-        "curve": [(line["step"], line["score"]) for line in srsly.read_jsonl(curve)],
+        "curve": points,
         "scores": {
             split: scores[split] if grid.edus == "both" else {grid.edus: scores[split]}
             for split in SCORED_SPLITS
         },
     }
-    assert set(EDU_SOURCES[grid.edus]) <= result["scores"]["test"].keys()
     shutil.rmtree(place / "model-last")
     write_atomically(place / "result.json", json.dumps(result) + "\n")
-    msg.good(f"{cell}: {max(score for _, score in result['curve']):.4f} on dev")
+    msg.good(f"{cell.name}: {max(score for _, score in points):.4f} on dev")
     return True
 
 

@@ -11,7 +11,7 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, product
 from operator import attrgetter
 from pathlib import Path
@@ -30,7 +30,7 @@ PUBLISHED_FILE = Path(__file__).parent / "published.tsv"
 PAPER_LANGUAGES = ("en", "pt", "es", "de", "nl", "eu")
 GROUP_NAMES = {True: "Published, not on our data (see the notes)", False: "Ours"}
 CSV_HEADER = (
-    *("system", "published", "data", "note", "column", "source"),
+    *("system", "published", "data", "note", "column"),
     *("method", "average", "metric", "mean", "deviation", "n"),
 )
 MARKDOWN_SPECIAL = re.compile(r"[\\|*_<>`\[\]]")
@@ -130,15 +130,12 @@ def published_rows() -> list[Row]:
 def write_table(rows: Sequence[Row], format: str = "md") -> str:
     """Write systems as rows and languages or treebanks as groups of columns.
 
-    A published figure, which is given for a language, stands in the column of our only treebank of
-    that language, else in a column of its own.
-
     rows (Sequence[Row]): The systems. Published ones are moved to the top.
     format (str): "md" for Markdown, "csv" for one line per figure, or "tex" for LaTeX, which needs
         the packages booktabs and graphicx.
     RETURNS (str): The table, in percent (in CSV between 0 and 1), with notes below.
     """
-    rows = _in_our_columns(rows)
+    rows = sorted(rows, key=attrgetter("published"), reverse=True)
     columns = sorted({column for row in rows for column in row.scores}, key=_paper_order)
     blocks = []
     for method, average in product(METHOD_NAMES, AVERAGES):
@@ -152,28 +149,9 @@ def write_table(rows: Sequence[Row], format: str = "md") -> str:
     return WRITERS[format](blocks, columns, letters)
 
 
-def _in_our_columns(rows: Sequence[Row]) -> list[Row]:
-    """Put published rows first, their figures in the columns of our only treebanks."""
-    ours = [row for row in rows if not row.published]
-    by_language = defaultdict(set)
-    for column in (column for row in ours for column in row.scores):
-        by_language[_language_of(column)].add(column)
-    places = {name: found.pop() for name, found in by_language.items() if len(found) == 1}
-    published = [
-        replace(row, scores={places.get(name, name): row.scores[name] for name in row.scores})
-        for row in rows
-        if row.published
-    ]
-    return published + ours
-
-
-def _language_of(column: str) -> str:
-    """The language of a column that may be named after a treebank: "en.gum"."""
-    return column.split(".")[0]
-
-
 def _paper_order(column: str) -> tuple[int, str]:
-    return (*PAPER_LANGUAGES, _language_of(column)).index(_language_of(column)), column
+    language = column.split(".")[0]
+    return (*PAPER_LANGUAGES, language).index(language), column
 
 
 def _letters(number: int) -> str:
@@ -223,11 +201,10 @@ def _write_csv(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping[s
     for block in blocks:
         for row, column in product(block.rows, columns):
             system = (row.system, str(row.published).lower(), row.data, row.note)
-            source = _language_of(column) if row.published else column
             values = row.values(column, block.method, block.average)
             for metric, value in zip(METRICS, values, strict=True):
                 if value is not None:
-                    place = (column, source, block.method, block.average, metric)
+                    place = (column, block.method, block.average, metric)
                     deviation = "" if value.deviation is None else f"{value.deviation:.6f}"
                     writer.writerow((*system, *place, f"{value.mean:.6f}", deviation, value.n))
     return written.getvalue()
@@ -244,7 +221,7 @@ def _write_latex(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping
         return line(rf"\multicolumn{{{n_columns}}}{{l}}{{\{style}{{{plain}}}}}")
 
     width = len(METRICS)
-    group = r"@{\hspace{8pt}}" + "r" * width
+    column = r"@{\hspace{8pt}}" + "r" * width
     n_columns = 1 + width * len(columns)
     names = [rf"\multicolumn{{{width}}}{{c}}{{{text(name)}}}" for name in columns]
     rules = (rf"\cmidrule(lr){{{n}-{n + width - 1}}}" for n in range(2, n_columns + 1, width))
@@ -254,7 +231,7 @@ def _write_latex(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping
         r"\centering",
         r"\setlength{\tabcolsep}{3pt}",
         r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{l{group * len(columns)}}}",
+        rf"\begin{{tabular}}{{l{column * len(columns)}}}",
         r"\toprule",
         line("", *names),
         "".join(rules),
