@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -28,7 +28,7 @@ from spacy_rst.scoring.parseval import (
     span_offsets,
 )
 from spacy_rst.scoring.scorer import edu_chars
-from spacy_rst.tree import RstTree
+from spacy_rst.tree import RstNode, RstTree
 from spacy_rst.util import write_atomically
 
 # The last bin takes all deeper nodes.
@@ -182,11 +182,12 @@ def _scores_by(
     precisions: dict[int, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
         gold, predicted = pair.gold_spans, pair.predicted_spans
-        for number, spans in _binned(pair.gold, pair.gold_edus, gold, choose_bin).items():
-            recalls[number].update(count_spans(spans, predicted)._asdict())
-        binned = _binned(pair.predicted, pair.predicted_edus, predicted, choose_bin)
-        for number, spans in binned.items():
-            precisions[number].update(count_spans(gold, spans)._asdict())
+        for node, place in _inner_nodes(pair.gold, pair.gold_edus):
+            counts = count_spans({place: gold[place]}, predicted)
+            recalls[choose_bin(len(node), node.depth)].update(counts._asdict())
+        for node, place in _inner_nodes(pair.predicted, pair.predicted_edus):
+            counts = count_spans(gold, {place: predicted[place]})
+            precisions[choose_bin(len(node), node.depth)].update(counts._asdict())
     numbers = recalls.keys() | precisions.keys()
     bins = []
     for number in range(min(numbers, default=0), max(numbers, default=-1) + 1):
@@ -199,15 +200,12 @@ def _scores_by(
     return bins
 
 
-def _binned(
-    tree: RstTree | None, edus: EduOffsets | None, spans: LabelledSpans, choose_bin: ChooseBin
-) -> dict[int, dict[tuple[int, int], tuple[str, str]]]:
-    bins: dict[int, dict[tuple[int, int], tuple[str, str]]] = defaultdict(dict)
+def _inner_nodes(
+    tree: RstTree | None, edus: EduOffsets | None
+) -> Iterator[tuple[RstNode, tuple[int, int]]]:
     for node in () if tree is None else tree.nodes():
         if not node.is_leaf:
-            place = span_offsets(node.start, node.end, edus)
-            bins[choose_bin(len(node), node.depth)][place] = spans[place]
-    return bins
+            yield node, span_offsets(node.start, node.end, edus)
 
 
 def _f1(recall: Counter[str], precision: Counter[str], metric: str) -> float:

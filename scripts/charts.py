@@ -55,11 +55,8 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": 150,
     "svg.hashsalt": "spacy_rst",
 }
-# Wider matrices have no room for numbers in their cells.
-MAX_NUMBERED_COLUMNS = 40
 MAX_UPRIGHT_NAME = 4
 KEYWORD_WIDTH = 44
-N_KEYWORDS = 8
 
 
 @app.command("curves")
@@ -91,16 +88,13 @@ def read_curve(path: Path, score: str = "score") -> list[tuple[float, float]]:
     return [(line["step"], line["scores"][score] / 100) for line in lines]
 
 
-def save_chart(figure: Figure, path: Path) -> list[Path]:
+def save_chart(figure: Figure, path: Path) -> None:
     """Write a chart as PNG and SVG, without dates, so that the same chart is the same file."""
-    written = []
     path.parent.mkdir(parents=True, exist_ok=True)
     for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
         target = path.with_name(f"{path.name}.{kind}")
         with _style(), atomic_path(target) as temporary:
             figure.savefig(temporary, format=kind, metadata=metadata)
-        written.append(target)
-    return written
 
 
 def draw_learning_curves(curves: Mapping[str, Curve]) -> Figure:
@@ -126,15 +120,9 @@ def draw_confusion(confusion: Confusion, *, what: str) -> Figure:
         total = sum(row)
         parts = [count / total if total else None for count in row]
         shares[f"{label} ({total:,})"] = dict(zip(confusion.labels, parts, strict=True))
-    return _draw_matrix(
-        shares,
-        row_title=f"Gold {what.lower()} (number of spans)",
-        column_title=f"Predicted {what.lower()}",
-        bar_title="% of the gold label",
-        title=f"{what}: {confusion.total:,} spans in both trees, "
-        f"{100 * confusion.accuracy:.1f} % agree",
-        decimals=0,
-    )
+    agreement = f"{confusion.total:,} spans in both trees, {100 * confusion.accuracy:.1f} % agree"
+    axis_titles = (f"Gold {what.lower()} (number of spans)", f"Predicted {what.lower()}")
+    return draw_matrix(shares, f"{what}: {agreement}", axis_titles, "% of the gold label", 0)
 
 
 def draw_bins(bins: Sequence[BinScores], *, x_name: str, score_name: str) -> Figure:
@@ -157,18 +145,6 @@ def draw_bins(bins: Sequence[BinScores], *, x_name: str, score_name: str) -> Fig
         counts.set_xticks(list(places), [entry.name for entry in bins])
         _legend_beside(counts)
     return figure
-
-
-def draw_transfer(matrix: Mapping[str, Mapping[str, float | None]], *, score_name: str) -> Figure:
-    """Draw what parsers trained on one language (rows) score on others (columns)."""
-    return _draw_matrix(
-        matrix,
-        row_title="Trained on",
-        column_title="Tested on",
-        bar_title=f"{score_name}, %",
-        title=score_name,
-        decimals=1,
-    )
 
 
 def draw_reliability(before: Mapping[str, Any], after: Mapping[str, Any]) -> Figure:
@@ -202,8 +178,8 @@ def draw_reliability(before: Mapping[str, Any], after: Mapping[str, Any]) -> Fig
 
 
 def draw_topics(topic_map: TopicMap) -> Figure:
-    """Draw documents as points, close together if they are alike, in the colour of their treebank
-    and with a mark for the language they were written in, with the topics beside."""
+    """Draw documents as points, close together if they are alike, with a colour and a mark for
+    each treebank, and the topics beside."""
     with _style():
         figure = Figure(figsize=(11.0, 6.0))
         axes, side = figure.subplots(1, 2, width_ratios=(2.1, 1))
@@ -217,7 +193,12 @@ def draw_topics(topic_map: TopicMap) -> Figure:
         n_documents, n_topics = len(topic_map.documents), len(topic_map.topics)
         axes.set_title(f"{n_documents:,} documents, {n_topics} topics (LDA)")
         side.axis("off")
-        _list_topics(side, topic_map)
+        lines = []
+        for topic in topic_map.topics:
+            keywords = ", ".join(topic.keywords)
+            lines += [f"Topic {topic.number} ({topic.n_documents} documents)"]
+            lines += [*textwrap.wrap(keywords, KEYWORD_WIDTH, break_on_hyphens=False), ""]
+        side.text(0, 1, "\n".join(lines), va="top", fontsize=9, transform=side.transAxes)
         handles, labels = axes.get_legend_handles_labels()
         place = {"loc": "lower left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
         n_columns = 1 if len(labels) <= 8 else 2
@@ -228,37 +209,19 @@ def draw_topics(topic_map: TopicMap) -> Figure:
 def _scatter_documents(axes: Axes, topic_map: TopicMap) -> None:
     points = defaultdict(list)
     for document in topic_map.documents:
-        points[document.treebank, document.original_language].append(document.place)
-    treebanks, languages = (sorted(set(names)) for names in zip(*points, strict=True))
+        points[document.treebank].append(document.place)
     dots: dict[str, Any] = {"s": 22, "alpha": 0.7, "linewidths": 0.3, "edgecolors": "white"}
-    for treebank, language in sorted(points):
-        xs, ys = zip(*points[treebank, language], strict=True)
-        color = _cycle(COLORS, treebanks.index(treebank))
-        marker = _cycle(MARKERS, languages.index(language))
-        label = f"{treebank or language or 'unknown'} ({len(xs)})"
-        axes.scatter(xs, ys, color=color, marker=marker, label=label, **dots)
+    for number, treebank in enumerate(sorted(points)):
+        xs, ys = zip(*points[treebank], strict=True)
+        dots |= {"color": _cycle(COLORS, number), "marker": _cycle(MARKERS, number)}
+        axes.scatter(xs, ys, label=f"{treebank} ({len(xs)})", **dots)
 
 
-def _list_topics(axes: Axes, topic_map: TopicMap) -> None:
-    # In parts of the panel's height: a topic has a heading and two or three lines.
-    step = min(0.16, 0.72 / len(topic_map.topics))
-    place: dict[str, Any] = {"va": "top", "transform": axes.transAxes}
-    for number, topic in enumerate(topic_map.topics):
-        top = 1.0 - number * step
-        heading = f"Topic {topic.number} ({topic.n_documents} documents)"
-        axes.text(0, top, heading, fontweight="bold", **place)
-        keywords = ", ".join(topic.keywords[:N_KEYWORDS])
-        words = textwrap.fill(keywords, KEYWORD_WIDTH, break_on_hyphens=False)
-        axes.text(0, top - 0.04, words, fontsize=9, linespacing=1.3, **place)
-
-
-def _draw_matrix(
+def draw_matrix(
     matrix: Mapping[str, Mapping[str, float | None]],
-    *,
-    row_title: str,
-    column_title: str,
-    bar_title: str,
     title: str,
+    axis_titles: tuple[str, str],
+    bar_title: str,
     decimals: int,
 ) -> Figure:
     """Draw shares between 0 and 1 as colours with their percentages in the cells. If these are
@@ -279,13 +242,12 @@ def _draw_matrix(
         axes.set_yticks(range(len(row_names)), row_names)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        if len(column_names) <= MAX_NUMBERED_COLUMNS:
-            for y, x in product(range(len(row_names)), range(len(column_names))):
-                percent = percents[y][x]
-                if not math.isnan(percent) and (decimals or round(percent)):
-                    ink = "white" if percent < highest / 2 else "black"
-                    axes.text(x, y, f"{percent:.{decimals}f}", color=ink, **number_style)
-        axes.set(xlabel=column_title, ylabel=row_title)
+        for y, x in product(range(len(row_names)), range(len(column_names))):
+            percent = percents[y][x]
+            if not math.isnan(percent) and (decimals or round(percent)):
+                ink = "white" if percent < highest / 2 else "black"
+                axes.text(x, y, f"{percent:.{decimals}f}", color=ink, **number_style)
+        axes.set(ylabel=axis_titles[0], xlabel=axis_titles[1])
         axes.set_title(title, loc="left")
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label=bar_title)
         bar.outline.set_visible(False)  # type: ignore[operator]

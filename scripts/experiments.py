@@ -75,14 +75,8 @@ def main(
 
 @dataclass(frozen=True)
 class Cell:
-    """One training run of a grid.
-
-    training (str): What it learns from: "en" (EN-Training), "multi" (Multi-Training), or "mono-de"
-        and so on for one language alone.
-    approach (str): The name of its approach in the grid.
-    seed (int): Its seed.
-    languages (tuple[str, ...]): The languages that it learns and that choose its checkpoint.
-    """
+    """One training run: "en", "multi" or "mono-de" with an approach and a seed, and the languages
+    that it learns and that choose its checkpoint."""
 
     training: str
     approach: str
@@ -96,14 +90,8 @@ class Cell:
 
 
 class Approach(BaseModel, extra="forbid", frozen=True):
-    """A way to read many languages: an encoder that knows them, or English translations.
-
-    config (Path): The training config.
-    corpus (Path): The folder with `train`, `dev` and `test`, made by `rst convert` or
-        `rst translate`, with a file for each treebank.
-    trainings (list[str] | None): Which of the grid's trainings to run, None for all.
-    overrides (dict[str, Any]): Changes to the config, which come before those of the grid.
-    """
+    """A way to read many languages: an encoder that knows them, or English translations. Its corpus
+    has train, dev and test with one file per treebank, as `rst convert` writes them."""
 
     config: Path
     corpus: Path
@@ -120,18 +108,8 @@ class Approach(BaseModel, extra="forbid", frozen=True):
 
 
 class Grid(BaseModel, extra="forbid", frozen=True):
-    """The content of a grid file. Paths are relative to the working directory.
-
-    approaches (dict[str, Approach]): The approaches by name, "encoder" and "translated" in the
-        paper.
-    languages (dict[str, list[str]]): The languages of the experiment, each with its treebanks;
-        all are scored in every cell.
-    trainings (list[str]): Of "en", "multi" and "mono", which to run.
-    seeds (list[int]): The seeds of each training.
-    edus (str): Score on "gold" EDUs, "predicted" ones or "both".
-    overrides (dict[str, dict[str, Any]]): Changes to the configs, by training or for "all":
-        `{"all": {"training.max_epochs": 10}}`.
-    """
+    """The content of a grid file. All languages are scored in every cell. Overrides are changes to
+    the configs, by training or for "all"; those of an approach come last."""
 
     approaches: dict[Name, Approach] = Field(min_length=1)
     languages: dict[Name, Treebanks] = Field(min_length=1)

@@ -37,7 +37,7 @@ Results = dict[Cell, dict[str, Any]]
 
 
 def write_tables(grid: Grid, results: Results, output: Path) -> None:
-    """Write the tables as Markdown, CSV and LaTeX: `test` with the test scores per language beside
+    """Write the tables as Markdown and LaTeX: `test` with the test scores per language beside
     the published ones, `dev` with those of the dev sets, `treebanks` with the test scores per
     treebank; with predicted EDUs also `test_predicted` and so on."""
     docs = {split: _read_docs(grid, split) for split in SPLITS}
@@ -64,7 +64,7 @@ def write_tables(grid: Grid, results: Results, output: Path) -> None:
 
 def write_charts(grid: Grid, results: Results, output: Path) -> None:
     """Draw the learning curves and the transfer matrix of each approach, as PNG and SVG."""
-    from charts import draw_learning_curves, draw_transfer, save_chart
+    from charts import draw_learning_curves, draw_matrix, save_chart
 
     mode = EDU_SOURCES[grid.edus][0]
     for approach in grid.approaches:
@@ -74,7 +74,8 @@ def write_charts(grid: Grid, results: Results, output: Path) -> None:
                 by_training[cell.training].append(result)
         if not by_training:
             continue
-        curves, matrix = {}, {}
+        curves: dict[str, list[tuple[float, float]]] = {}
+        matrix = {}
         for training, seeds in by_training.items():
             name = SYSTEM_NAMES.get(training, training)
             curves[name] = average_curves([result["curve"] for result in seeds])
@@ -86,7 +87,8 @@ def write_charts(grid: Grid, results: Results, output: Path) -> None:
             }
         save_chart(draw_learning_curves(curves), output / f"learning_curves_{approach}")
         title = "Full, original Parseval, micro F1 (test)"
-        save_chart(draw_transfer(matrix, score_name=title), output / f"transfer_{approach}")
+        figure = draw_matrix(matrix, title, ("Trained on", "Tested on"), "F1, %", 1)
+        save_chart(figure, output / f"transfer_{approach}")
 
 
 def average_curves(curves: list[list[tuple[float, float]]]) -> list[tuple[float, float]]:
@@ -171,7 +173,3 @@ def describe_data(split: str, docs: list[Doc]) -> str:
     if rebuilt:
         description += f"; trees rebuilt from dependencies in {', '.join(sorted(rebuilt))}"
     return description
-
-
-if __name__ == "__main__":
-    raise SystemExit("Run scripts/experiments.py --report.")

@@ -6,8 +6,6 @@ documents, or on trees that were rebuilt from dependencies, cannot be compared w
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +14,7 @@ from itertools import groupby, product
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, stdev
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from spacy_rst.scoring.parseval import METRICS
@@ -29,10 +28,6 @@ PUBLISHED_FILE = Path(__file__).parent / "published.tsv"
 # As in the paper; other languages follow in alphabetical order.
 PAPER_LANGUAGES = ("en", "pt", "es", "de", "nl", "eu")
 GROUP_NAMES = {True: "Published, not on our data (see the notes)", False: "Ours"}
-CSV_HEADER = (
-    *("system", "published", "data", "note", "column"),
-    *("method", "average", "metric", "mean", "deviation", "n"),
-)
 MARKDOWN_SPECIAL = re.compile(r"[\\|*_<>`\[\]]")
 LATEX_SPECIAL = re.compile(r"[\\&%$#_{}~^]")
 LATEX_ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -131,9 +126,8 @@ def write_table(rows: Sequence[Row], format: str = "md") -> str:
     """Write systems as rows and languages or treebanks as groups of columns.
 
     rows (Sequence[Row]): The systems. Published ones are moved to the top.
-    format (str): "md" for Markdown, "csv" for one line per figure, or "tex" for LaTeX, which needs
-        the packages booktabs and graphicx.
-    RETURNS (str): The table, in percent (in CSV between 0 and 1), with notes below.
+    format (str): "md" for Markdown, or "tex" for LaTeX with the packages booktabs and graphicx.
+    RETURNS (str): The table, in percent, with notes below.
     """
     rows = sorted(rows, key=attrgetter("published"), reverse=True)
     columns = sorted({column for row in rows for column in row.scores}, key=_paper_order)
@@ -145,19 +139,12 @@ def write_table(rows: Sequence[Row], format: str = "md") -> str:
     if not blocks:
         raise ValueError(f"none of the {len(rows)} rows has a score for this table")
     notes = dict.fromkeys(row.full_note for block in blocks for row in block.rows)
-    letters = {note: _letters(number) for number, note in enumerate(notes)}
-    return WRITERS[format](blocks, columns, letters)
+    return WRITERS[format](blocks, columns, dict(zip(notes, ascii_lowercase, strict=False)))
 
 
 def _paper_order(column: str) -> tuple[int, str]:
     language = column.split(".")[0]
     return (*PAPER_LANGUAGES, language).index(language), column
-
-
-def _letters(number: int) -> str:
-    """Count a, b, ..., z, aa, ab, ..."""
-    rest, letter = divmod(number, 26)
-    return (_letters(rest - 1) if rest else "") + "abcdefghijklmnopqrstuvwxyz"[letter]
 
 
 def _percent(value: Value | None, deviation: str, missing: str) -> str:
@@ -192,22 +179,6 @@ def _write_markdown(
         parts.append("\n".join(lines))
     listed = (f"<sup>{letter}</sup> {text(note)}" for note, letter in notes.items())
     return "\n\n".join([*parts, "  \n".join(listed)]) + "\n"
-
-
-def _write_csv(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping[str, str]) -> str:
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(CSV_HEADER)
-    for block in blocks:
-        for row, column in product(block.rows, columns):
-            system = (row.system, str(row.published).lower(), row.data, row.note)
-            values = row.values(column, block.method, block.average)
-            for metric, value in zip(METRICS, values, strict=True):
-                if value is not None:
-                    place = (column, block.method, block.average, metric)
-                    deviation = "" if value.deviation is None else f"{value.deviation:.6f}"
-                    writer.writerow((*system, *place, f"{value.mean:.6f}", deviation, value.n))
-    return written.getvalue()
 
 
 def _write_latex(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping[str, str]) -> str:
@@ -256,4 +227,4 @@ def _write_latex(blocks: Sequence[Block], columns: Sequence[str], notes: Mapping
 
 
 Writer = Callable[[Sequence[Block], Sequence[str], Mapping[str, str]], str]
-WRITERS: dict[str, Writer] = {"md": _write_markdown, "csv": _write_csv, "tex": _write_latex}
+WRITERS: dict[str, Writer] = {"md": _write_markdown, "tex": _write_latex}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.util import get_lang_class
 from wasabi import msg
 
-from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, get_meta, original_language
+from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, TREEBANK_KEY, get_meta
 from spacy_rst.treebank.corpus import Corpus
 from spacy_rst.util import require_extra
 
@@ -31,6 +30,7 @@ with require_extra("scikit-learn", "analysis"):
 
 MIN_LETTERS = 3
 MAX_WORDS = 5000
+N_KEYWORDS = 10
 # From this number of documents on, words of very few documents and of very many are left out.
 MIN_DOCS_TO_FILTER = 20
 MIN_SHARE_OF_DOCS = 0.005
@@ -49,14 +49,13 @@ def main(
     corpora: Annotated[list[Path], typer.Argument(help="Documents: .spacy files or folders")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for map and numbers")],
     n_topics: Annotated[int, typer.Option("--topics", min=2, help="Number of topics")] = 5,
-    n_keywords: Annotated[int, typer.Option("--keywords", min=1, help="Per topic")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same map")] = 0,
 ) -> None:
     """Find the topics of documents and draw a map of the documents, coloured by treebank. The
     documents should be in one language: translate the others first with 'rst translate'."""
     vocab = spacy.blank("xx").vocab
     docs = [doc for path in corpora for doc in Corpus(path).read(vocab)]
-    topic_map = find_topics(docs, n_topics=n_topics, n_keywords=n_keywords, seed=seed)
+    topic_map = find_topics(docs, n_topics=n_topics, seed=seed)
     languages = sorted({str(get_meta(doc, LANGUAGE_KEY)) for doc in docs})
     if len(languages) > 1:
         msg.warn(f"Topics will tell languages apart rather than subjects: {', '.join(languages)}")
@@ -72,14 +71,13 @@ class Topic(NamedTuple):
     number: int
     keywords: tuple[str, ...]
     n_documents: int
-    place: tuple[float, ...] | None
+    place: list[float] | None
 
 
 class TopicDocument(NamedTuple):
     """A document on the map, with the number of its main topic and its share of each."""
 
     treebank: str
-    original_language: str
     name: str
     topic: int
     place: tuple[float, ...]
@@ -92,17 +90,8 @@ class TopicMap(NamedTuple):
     topics: list[Topic]
     documents: list[TopicDocument]
 
-    def shares_by_treebank(self) -> dict[str, list[float]]:
-        """The mean share of each topic by treebank."""
-        shares = defaultdict(list)
-        for document in self.documents:
-            shares[document.treebank].append(document.shares)
-        return {name: np.mean(shares[name], axis=0).tolist() for name in sorted(shares)}
 
-
-def find_topics(
-    docs: Iterable[Doc], *, n_topics: int = 5, n_keywords: int = 10, seed: int = 0
-) -> TopicMap:
+def find_topics(docs: Iterable[Doc], *, n_topics: int = 5, seed: int = 0) -> TopicMap:
     """Find the topics of documents with LDA, and arrange the documents with t-SNE. Documents
     without words are left out."""
     described = [(doc, words) for doc in docs if (words := topic_words(doc))]
@@ -116,15 +105,14 @@ def find_topics(
     main = shares.argmax(axis=1)
     sizes = np.bincount(main, minlength=n_topics)
     order = np.argsort(-sizes, kind="stable").tolist()
-    keywords = _keywords(word_weights, counts, vocabulary, n_keywords)
-    topics = [
-        Topic(number, keywords[topic], int(sizes[topic]), _middle(places[main == topic]))
-        for number, topic in enumerate(order, start=1)
-    ]
+    keywords = _keywords(word_weights, counts, vocabulary)
+    topics = []
+    for number, topic in enumerate(order, start=1):
+        middle = np.median(places[main == topic], axis=0).tolist() if sizes[topic] else None
+        topics.append(Topic(number, keywords[topic], int(sizes[topic]), middle))
     documents = [
         TopicDocument(
             str(get_meta(doc, TREEBANK_KEY) or ""),
-            original_language(doc) or "",
             str(get_meta(doc, NAME_KEY) or ""),
             order.index(main[row]) + 1,
             tuple(places[row].tolist()),
@@ -136,16 +124,13 @@ def find_topics(
 
 
 def write_topics(topic_map: TopicMap, output: Path) -> None:
-    """Write the map as PNG and SVG, and topics, treebanks and documents as TSV."""
+    """Write the map as PNG and SVG, and topics and documents as TSV."""
     save_chart(draw_topics(topic_map), output / "topics")
     numbers = [f"topic_{topic.number}" for topic in topic_map.topics]
     topics = ((t.number, t.n_documents, " ".join(t.keywords)) for t in topic_map.topics)
     write_tsv(output / "topics.tsv", ("topic", "documents", "keywords"), topics)
-    shares = topic_map.shares_by_treebank().items()
-    treebanks = ((name, *part) for name, part in shares)
-    write_tsv(output / "treebanks.tsv", ("treebank", *numbers), treebanks)
-    header = ("treebank", "original_language", "name", "topic", "x", "y", *numbers)
-    documents = ((*d[:4], *d.place, *d.shares) for d in topic_map.documents)
+    header = ("treebank", "name", "topic", "x", "y", *numbers)
+    documents = ((*d[:3], *d.place, *d.shares) for d in topic_map.documents)
     write_tsv(output / "documents.tsv", header, documents)
 
 
@@ -154,11 +139,8 @@ def topic_words(doc: Doc) -> list[str]:
     language, no numbers, no punctuation, and none of one or two letters."""
     stop_words = _stop_words(str(get_meta(doc, LANGUAGE_KEY)))
     words = [token.text.casefold() for token in doc]
-    return [word for word in words if _is_word(word) and word not in stop_words]
-
-
-def _is_word(text: str) -> bool:
-    return text.replace("-", "").isalpha() and sum(map(str.isalpha, text)) >= MIN_LETTERS
+    found = [word for word in words if word.replace("-", "").isalpha()]
+    return [word for word in found if len(word) >= MIN_LETTERS and word not in stop_words]
 
 
 @lru_cache(maxsize=64)
@@ -204,18 +186,12 @@ def _arrange(counts: Any, shares: np.ndarray, seed: int) -> np.ndarray:
     return TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(features)
 
 
-def _keywords(
-    weights: np.ndarray, counts: Any, vocabulary: Sequence[str], n_keywords: int
-) -> list[tuple[str, ...]]:
+def _keywords(weights: np.ndarray, counts: Any, words: Sequence[str]) -> list[tuple[str, ...]]:
     overall = np.asarray(counts.sum(axis=0)).ravel()
     lift = np.log(weights) - np.log(overall / overall.sum())
     relevance = RELEVANCE * np.log(weights) + (1 - RELEVANCE) * lift
-    best = np.argsort(-relevance, axis=1, kind="stable")[:, :n_keywords]
-    return [tuple(vocabulary[column] for column in row) for row in best]
-
-
-def _middle(places: np.ndarray) -> tuple[float, ...] | None:
-    return tuple(np.median(places, axis=0).tolist()) if len(places) else None
+    best = np.argsort(-relevance, axis=1, kind="stable")[:, :N_KEYWORDS]
+    return [tuple(words[column] for column in row) for row in best]
 
 
 if __name__ == "__main__":
