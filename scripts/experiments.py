@@ -180,7 +180,8 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     for key in ("all", kind_of(cell.training)):
         overrides |= grid.overrides.get(key, {})  # type: ignore[call-overload]
     overrides |= approach.overrides
-    config = load_config(approach.config, overrides=overrides, interpolate=False)
+    complete = Config(Language.default_config).merge(load_config(approach.config))
+    config = Config().from_str(complete.to_str(), interpolate=False, overrides=overrides)
     defaults = Language.get_factory_meta("rst_parser").default_score_weights
     weights: dict[str, float | None] = config["training"].get("score_weights") or defaults or {}
     means = dict(weights)
