@@ -182,8 +182,7 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     overrides |= approach.overrides
     complete = Config(Language.default_config).merge(load_config(approach.config))
     config = Config().from_str(complete.to_str(), interpolate=False, overrides=overrides)
-    defaults = Language.get_factory_meta("rst_parser").default_score_weights
-    weights: dict[str, float | None] = config["training"].get("score_weights") or defaults or {}
+    weights = config["training"]["score_weights"]
     means = dict(weights)
     for key, weight in weights.items():
         if weight and key.startswith(PREFIX) and not key.startswith(LANGUAGE_MEAN_PREFIX):
@@ -230,9 +229,9 @@ def run_cell(grid: Grid, cell: Cell, output: Path, gpu_id: int = -1) -> bool:
     for split in SCORED_SPLITS:
         files = approach.files(split, grid.treebanks(grid.languages))
         options = ["--edus", grid.edus, "--output", place / f"{split}.json"]
-        commands.append(["evaluate", place / "model-best", *files, *options])
+        commands.append(["rst", "evaluate", place / "model-best", *files, *options])
     for command in commands:
-        arguments = map(str, ("-m", "spacy", "rst", *command, "--gpu-id", gpu_id))
+        arguments = map(str, ("-m", "spacy", *command, "--gpu-id", gpu_id))
         with log.open("a", encoding="utf8") as lines:
             run = subprocess.run([sys.executable, *arguments], stdout=lines, stderr=lines)
         if run.returncode:
