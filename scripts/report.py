@@ -45,6 +45,8 @@ def write_tables(grid: Grid, results: Results, output: Path) -> None:
     baselines = {split: _baseline_reports(docs[split], docs["train"]) for split in SCORED_SPLITS}
     for mode in EDU_SOURCES[grid.edus]:
         for name, (split, key) in TABLES.items():
+            if key == "per_treebank" and len(grid.treebanks(grid.languages)) == 1:
+                continue
             rows = published_rows() if name == "test" and mode == "gold" else []
             if mode == "gold":
                 rows += [

@@ -589,11 +589,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "documents or have no name to tell: '{name}' is the first."
     )
 
-    # Scoring and experiments
-    R716 = (
-        "There is no parsed document for the gold document {document}: none has its text. Give the "
-        "same documents twice, once with gold trees and once with predicted ones."
-    )
+    # Agreement
     R740 = (
         "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
         "two trees of the same document."
