@@ -21,7 +21,7 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
-import spacy_rst
+import spacy_rst.cli
 import tests.scripts  # noqa: F401  (makes the scripts importable)
 
 pytest.importorskip("matplotlib", reason="scripts draw charts: pip install '.[analysis]'")
@@ -30,7 +30,10 @@ ROOT = Path(__file__).parents[1]
 CONTENT = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
 COMMANDS = {command["name"]: command for command in CONTENT["commands"]}
 SCRIPT_LINES = [
-    line for command in COMMANDS.values() for line in command["script"] if "scripts/" in line
+    line
+    for command in COMMANDS.values()
+    for line in command["script"]
+    if line.startswith("python scripts/")
 ]
 
 

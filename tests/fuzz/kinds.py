@@ -18,6 +18,8 @@ from spacy_rst.cli._texts import find_texts, read_texts
 from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
+from spacy_rst.lab.grid import Cell, read_grid
+from spacy_rst.lab.runner import ResultFolder
 from spacy_rst.relations import read_relations
 from spacy_rst.translator.table import TableTranslator
 from spacy_rst.tree import RstTree
@@ -33,6 +35,17 @@ from .runner import Kind
 
 ROOT = SAMPLE.parent.parent
 LANGUAGES = ("en", "eu")
+GRID = """approaches:
+  encoder: {config: spacy_rst/configs/tiny_test.cfg, corpus: corpus}
+languages:
+  en: [en.gum]
+  'no': [no.rst, no.other]
+trainings: [en, multi, mono]
+seeds: [0, 1]
+edus: both
+overrides:
+  all: {training.max_epochs: 3}
+"""
 MARKDOWN = """# A *title*
 
 A paragraph, with [a link](x.html "t") and `code`.
@@ -320,6 +333,41 @@ def _read_docbin(content: bytes, folder: Path) -> None:
         get_tree(doc)
 
 
+def _read_grid(content: bytes, folder: Path) -> None:
+    grid = read_grid(_write(content, folder, "grid.yml"))
+    for cell in grid.cells():
+        place = ResultFolder(folder).result(cell)
+        assert place.resolve().parent == (folder / "cells").resolve()
+
+
+def _results() -> list[Any]:
+    counts = [4, 4, 3, 1, 1, 1]
+    document = {"name": "a", "treebank": "en.gum", "source": "a.rs3", "lang": "en"}
+    document |= {"rst": counts, "original": counts, "edus": [3, 3, 3, 3]}
+    return [
+        {
+            "fingerprint": "0" * 64,
+            "checkpoint": {"score": 0.5, "step": 10, "epoch": 1},
+            "times": {"started": "2026-01-01", "train_seconds": 1.0, "score_seconds": 2},
+            "curve": [{"step": 0, "score": 0.1}, {"step": 10, "score": 0.5}],
+            "documents": {part: {"gold": [document]} for part in ("dev", "test")},
+        }
+    ]
+
+
+def _mutate_result(result: Any, rng: Random) -> bytes:
+    if rng.random() < 0.3:
+        return mutate_text(json.dumps(result), rng)
+    return json.dumps(mutate_json(result, rng)).encode("utf8")
+
+
+def _read_result(content: bytes, folder: Path) -> None:
+    cell = Cell("en", "encoder", 0, ("en",))
+    (folder / "cells").mkdir(exist_ok=True)
+    ResultFolder(folder).result(cell).write_bytes(content)
+    ResultFolder(folder).read(cell)
+
+
 def _lists() -> list[str]:
     header = "\t".join((*LIST_COLUMNS, "splits", "options"))
     rows = ["sample.en\ten\tsample/en\tsample/splits.tsv\t", "ru.rrt\tru\trrt\t\tlargest_tree"]
@@ -335,6 +383,7 @@ TEXT_KINDS = {
     "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
     "translations": (_translation_table, _read_translations),
     "jsonl": (_jsonl_texts, _read_jsonl),
+    "grid": (lambda: [GRID], _read_grid),
 }
 LAYOUT_KINDS = {"markdown": ([MARKDOWN], "x.md"), "html": ([HTML], "x.html")}
 if find_spec("spacy_rst.layout") is not None:
@@ -347,5 +396,6 @@ for _kind in (
     Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
     Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
     Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
+    Kind("result", _results, _mutate_result, _read_result),
 ):
     KINDS[_kind.name] = _kind
