@@ -562,53 +562,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "documents or have no name to tell: '{name}' is the first."
     )
 
-    # Scoring and experiments
-    R716 = (
-        "There is no parsed document for the gold document {document}: none has its text. Give the "
-        "same documents twice, once with gold trees and once with predicted ones."
-    )
-    R717 = "Give either a file of parsed documents or a pipeline with --model."
-    R718 = (
-        "{n_topics} topics need at least {n_topics} documents with words, but there are {n_docs}. "
-        "Give more documents, or ask for fewer topics."
-    )
-    R719 = (
-        "No word is left to tell topics by: of the {n_words} different words, all are stop words "
-        "or stand in too many or too few documents. Give more documents."
-    )
-    R721 = "There is nothing to draw: {reason}."
-    R722 = (
-        "{path} is no training log: {error}. Write one with the logger spacy.ConsoleLogger.v3 and "
-        "its output_file."
-    )
-    R723 = (
-        "The documents are in {n_languages} languages ({languages}), so that topics will tell "
-        "languages apart rather than subjects. Translate them into one language first, or choose "
-        "documents in one language."
-    )
-    R724 = (
-        "No font has the characters {characters}, so they are missing in the pictures; the tables "
-        "have them. Install a font for them, such as Noto Sans CJK."
-    )
-    R730 = "{path} is no YAML that can be read: {error}"
-    R731 = (
-        "The grid {path} cannot be run: {problems}. Names that YAML takes for something else, such "
-        "as no, need quotation marks."
-    )
-    R732 = (
-        "The config {path} cannot be used for experiments. It must be complete, and its corpora "
-        "'train' and 'dev' read with spacy_rst.Corpus.v1. {error}"
-    )
-    R733 = (
-        "There are no DocBins in {folder}. Convert treebanks with 'python -m spacy rst prepare', "
-        "and name the folder with train, dev and test in it as 'corpus'."
-    )
-    R734 = "The result {path} cannot be read ({error}). Delete it, and its cell will be run again."
-    R735 = (
-        "The grid asks for predicted EDUs, but the pipeline of {path} has no segmenter. Add "
-        "'edu_segmenter' to it, or set 'edus: gold' in the grid."
-    )
-    R736 = "No cell of the grid is named '{pattern}'. There are: {names}."
+    # Agreement
     R740 = (
         "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
         "two trees of the same document."

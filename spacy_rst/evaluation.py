@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from .doc import EDUS_KEY, NAME_KEY, TREE_KEY, TREEBANK_KEY, get_meta, original_language
+from .doc import EDUS_KEY, TREE_KEY, TREEBANK_KEY, get_meta, original_language
 from .errors import Errors, RstError
 from .scoring.baselines import BASELINES, baseline_examples
 from .scoring.scorer import LANGUAGE_MEAN_PREFIX, score_trees
@@ -76,29 +76,6 @@ def parse_docs(
     parsed = tqdm(parsed, total=len(inputs), desc="Parsing", unit="doc", disable=None)
     for example, doc in zip(examples, parsed, strict=True):
         example.predicted = doc
-    return examples
-
-
-def match_docs(gold: Iterable[Doc], predicted: Path, vocab: Vocab) -> list[Example]:
-    """Find the parsed Doc of each gold Doc, by its text.
-
-    gold (Iterable[Doc]): The gold Docs.
-    predicted (Path): A .spacy file, or a folder of them.
-    vocab (Vocab): The vocabulary.
-    RETURNS (list[Example]): The pairs, in the order of the gold Docs.
-    RAISES (RstError): If a gold Doc has none.
-    """
-    by_text: dict[str, list[Doc]] = defaultdict(list)
-    for doc in Corpus(predicted).read(vocab):
-        by_text[doc.text].append(doc)
-    examples = []
-    for doc in gold:
-        found = by_text[doc.text]
-        if not found:
-            name = str(get_meta(doc, NAME_KEY) or doc.text[:40])
-            raise RstError(Errors.R716.format(document=name))
-        # The same text may stand in a corpus twice, each time with a tree of its own.
-        examples.append(Example(found.pop(0) if len(found) > 1 else found[0], doc))
     return examples
 
 

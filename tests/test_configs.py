@@ -112,7 +112,7 @@ def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path)
         "paths.frozen": str(tmp_path / "frozen"),
         "training.max_steps": 2,
         "training.eval_frequency": 2,
-        "training.logger.path": str(tmp_path / "curve.jsonl"),
+        "training.logger.output_file": str(tmp_path / "curve.jsonl"),
         "components.syntax.model.width": 16,
         "components.syntax.model.hidden_width": 16,
         "components.rst_parser.model.hidden_width": 16,

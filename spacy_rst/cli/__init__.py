@@ -40,18 +40,15 @@ def handle_signals() -> None:
 
 from . import (  # noqa: E402, F401  (registering the commands)
     agree,
-    analyze,
     bundle,
     calibrate,
     convert,
     evaluate,
-    experiments,
     export,
     parse,
     prepare,
     show,
     split,
-    topics,
     train,
     translate,
 )

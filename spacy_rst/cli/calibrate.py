@@ -1,25 +1,24 @@
-"""`python -m spacy rst calibrate`: let a parser's probabilities mean what they say."""
+"""`python -m spacy rst calibrate`: make a parser's probabilities reliable."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from spacy.cli._util import import_code, setup_gpu
 from wasabi import msg
 
 from ..evaluation import EDU_SOURCES, read_gold
+from ..parser.calibration import VIEWS, Calibration, calibrate, find_parser
 from ..pipelines import load
 from ..pipelines.bundle import check_target, replaced_pipeline
 from ..util import write_atomically
 from . import rst_app
 from ._options import BatchSize, Code, GpuId
 from ._util import clean_errors
-
-if TYPE_CHECKING:
-    from ..lab.calibration import Calibration, Reliability
 
 
 @rst_app.command("calibrate")
@@ -34,41 +33,30 @@ def calibrate_cli(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the pipeline with honest probabilities"),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="PNG file for the reliability curves; an SVG is written beside it"),
+        typer.Option("--output", "-o", help="Folder for the calibrated pipeline"),
     ] = None,
     json_path: Annotated[
         Path | None, typer.Option("--json", help="JSON file for the numbers")
     ] = None,
     edus: Annotated[
         Literal["gold", "predicted", "both"],
-        typer.Option(
-            help="Judge the nodes of trees over gold EDUs, of trees from the raw text, or both"
-        ),
+        typer.Option(help="Judge the nodes of trees over gold EDUs, from raw text, or both"),
     ] = "gold",
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
     """Compare the probabilities that a parser gives its splits, labels and nodes with how often
-    these are right, and find the temperatures that make the parser as sure as it should be. With
-    --output they are built into the weights of a copy of the pipeline, whose trees are the same.
+    these are right, and find the temperatures that calibrate them. With --output they are built
+    into the weights of a copy of the pipeline. Its trees are the same, unless it searches.
 
     \b
     Example:
       python -m spacy rst calibrate training/model-best corpus/dev --output training/calibrated
-        --picture reliability.png
     """
     with clean_errors():
         if output is not None:
             check_target(output)
-        if picture is not None:  # before the work, so that a missing library shows at once
-            from ..lab.charts import draw_reliability, save_chart
-        from ..lab.calibration import calibrate, find_parser
-
         import_code(code)
         setup_gpu(gpu_id)
         nlp = load(model)
@@ -77,18 +65,10 @@ def calibrate_cli(
         calibration = calibrate(nlp, docs, edus=EDU_SOURCES[edus], batch_size=batch_size)
         print_calibration(calibration)
         if json_path is not None:
-            report = {
-                "model": model,
-                "corpora": [str(path) for path in corpora],
-                "documents": len(docs),
-                **calibration.as_dict(),
-            }
+            about = {"model": model, "corpora": list(map(str, corpora)), "documents": len(docs)}
+            report = {**about, **asdict(calibration)}
             write_atomically(json_path, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
             msg.good(f"Saved the numbers to {json_path}")
-        if picture is not None:
-            base = picture.with_name(picture.name.removesuffix(".png"))
-            files = save_chart(draw_reliability(calibration.before, calibration.after), base)
-            msg.good(f"Drew {' and '.join(map(str, files))}")
         if output is not None:
             # Loaded anew, as the vocabulary has got the words of the documents.
             nlp = load(model)
@@ -103,38 +83,27 @@ def print_calibration(calibration: Calibration) -> None:
 
     calibration (Calibration): What `calibrate` found.
     """
-    from ..lab.calibration import VIEWS
-
     part = ("n", "mean", "right")
     header = ("probability", *(f"{name}, {when}" for when in ("before", "after") for name in part))
     for name, before in calibration.before.items():
         after = calibration.after[name]
         msg.divider(VIEWS[name])
-        pairs = zip(_rows(before), _rows(after), strict=True)
-        rows = [(*old, *new[1:]) for old, new in pairs]
+        width = 1 / len(before.bins)
+        rows = []
+        for number, bins in enumerate(zip(before.bins, after.bins, strict=True)):
+            cells = ((str(b.n), _percent(b.probability), _percent(b.right)) for b in bins)
+            old, new = cells
+            rows.append((f"{number * width:.1f}-{(number + 1) * width:.1f}", *old, *new))
         msg.table(rows, header=header, aligns=("l", *"r" * 6), divider=True)
         errors = [_percent(reliability.error) for reliability in (before, after)]
         print(f"Expected calibration error: {errors[0]} % before, {errors[1]} % after")
     msg.divider("Temperatures")
     for name, temperature in calibration.temperatures.items():
         if temperature is None:
-            msg.warn(f"{name}: a pointer's scores have no weights of their own to divide")
+            msg.warn(f"{name}: the scores of a pointer cannot be calibrated")
         else:
             print(f"{name}: {temperature:.3f}")
     print(f"Trees that changed: {calibration.n_changed} of {calibration.n_trees}")
-
-
-def _rows(reliability: Reliability) -> list[tuple[str, ...]]:
-    width = 1 / len(reliability.bins)
-    return [
-        (
-            f"{number * width:.1f}-{(number + 1) * width:.1f}",
-            str(part.n),
-            _percent(part.probability),
-            _percent(part.right),
-        )
-        for number, part in enumerate(reliability.bins)
-    ]
 
 
 def _percent(value: float | None) -> str:
