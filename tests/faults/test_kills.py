@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from spacy_rst.lab.runner import ResultFolder
 
+from spacy_rst.lab.runner import ResultFolder
 from tests.lab.grids import named, write_grid, write_parts
 from tests.sample import SAMPLE, sample_docs, write_corpus
 
