@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -20,7 +21,7 @@ from spacy_rst.doc import (
 )
 from spacy_rst.errors import RstError
 from spacy_rst.parser.features import EDU_FEATURES, edu_features
-from spacy_rst.translator.edus import TranslationCounts, translate_docs
+from spacy_rst.translator.edus import translate_docs
 from spacy_rst.tree import RstTree
 from tests.sample import sample_docs
 
@@ -48,7 +49,7 @@ def make_doc(*edus: str, lang: str = "es") -> Doc:
 
 def test_edus_and_trees_stay_as_they_are():
     docs = docs_in("es", "eu")
-    counts = TranslationCounts()
+    counts = Counter()
     translated = translate_docs(docs, ShoutingTranslator(), None, "en", counts=counts)
     assert len(translated) == len(docs) > 4
     for old, new in zip(docs, translated, strict=True):
@@ -63,7 +64,7 @@ def test_edus_and_trees_stay_as_they_are():
             "version": "1",
             "texts": texts(old),
         }
-    assert counts == TranslationCounts(len(docs), sum(len(get_edus(doc)) for doc in docs))
+    assert counts == Counter(documents=len(docs), edus=sum(len(get_edus(doc)) for doc in docs))
 
 
 def test_there_is_one_call_for_each_language():
@@ -95,24 +96,22 @@ def test_translated_docs_survive_a_docbin():
         assert list(new.user_data[TRANSLATED_FROM_KEY]["texts"]) == texts(original)
 
 
-def test_empty_translations_keep_the_text_and_are_counted():
-    counts = TranslationCounts()
-    engine = AnsweringTranslator("One", "", " \n ")
-    (doc,) = translate_docs([make_doc("Uno", "Dos", "Tres")], engine, counts=counts)
-    assert texts(doc) == ["One", "Dos", "Tres"]
-    assert (counts.edus, counts.empty, counts.overlong) == (3, 2, 0)
-
-
-def test_overlong_translations_keep_the_text_and_are_counted():
-    counts = TranslationCounts()
+def test_empty_and_overlong_translations_keep_the_text_and_are_counted():
+    counts = Counter()
     fits, overlong = "x" * (5 * 3 + 50), "x" * (5 * 3 + 51)
-    engine = AnsweringTranslator(fits, overlong)
-    (doc,) = translate_docs([make_doc("Uno", "Dos")], engine, counts=counts)
-    assert texts(doc) == [fits, "Dos"]
-    assert (counts.empty, counts.overlong) == (0, 1)
-    strict = AnsweringTranslator("seven..", "seven..")
-    (doc,) = translate_docs([make_doc("Uno", "Dos")], strict, max_ratio=2, max_extra=0)
-    assert texts(doc) == ["Uno", "Dos"]
+    engine = AnsweringTranslator("One", "", " \n ", fits, overlong)
+    doc = make_doc("Uno", "Dos", "Tres", "Día", "Año")
+    (doc,) = translate_docs([doc], engine, counts=counts)
+    assert texts(doc) == ["One", "Dos", "Tres", fits, "Año"]
+    assert counts == Counter(documents=1, edus=5, kept=3)
+
+
+def test_what_fails_is_not_counted():
+    counts = Counter()
+    docs = [make_doc("Hello .", lang="en"), make_doc("Uno .")]
+    with pytest.raises(RstError):
+        translate_docs(docs, ShoutingTranslator(fails_at="Uno ."), counts=counts)
+    assert not counts
 
 
 def test_engines_get_and_give_single_lines():
@@ -145,7 +144,7 @@ def test_paragraphs_and_sentences_are_kept():
 
 def test_docs_in_the_target_language_are_copied_without_asking():
     engine = ShoutingTranslator()
-    counts = TranslationCounts()
+    counts = Counter()
     docs = [docs_in("en")[0], docs_in("es")[0]]
     english, spanish = translate_docs(docs, engine, None, "eng", counts=counts)
     assert english is not docs[0]
@@ -153,7 +152,7 @@ def test_docs_in_the_target_language_are_copied_without_asking():
     assert english.user_data == docs[0].user_data
     assert get_tree(english).splits == get_tree(docs[0]).splits
     assert [call[1] for call in engine.calls] == ["es"]
-    assert (counts.documents, counts.same_language) == (2, 1)
+    assert (counts["documents"], counts["same_language"]) == (2, 1)
     assert spanish.user_data["rst_lang"] == "eng"
 
 
