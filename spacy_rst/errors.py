@@ -617,4 +617,4 @@ class Errors(metaclass=_MessagesWithCodes):
         "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
         "two trees of the same document."
     )
-    R741 = "Documents are matched by their names, but {problem}. Give each a name of its own."
+    R741 = "Documents are matched by their names, and {problem}."

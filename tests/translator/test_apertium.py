@@ -11,16 +11,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import spacy
-from spacy.util import registry
 
-from spacy_rst.doc import get_edus, get_tree
 from spacy_rst.errors import RstError
 from spacy_rst.translator.apertium import ApertiumTranslator, _match_case, _protect, _restore
-from spacy_rst.translator.cache import CachedTranslator
-from spacy_rst.translator.edus import translate_docs
 from spacy_rst.translator.protocol import EngineUnavailable
-from tests.sample import sample_docs
 
 PACKAGES = "apertium apertium-eng-spa apertium-eu-en apertium-es-pt"
 # Like the real program it reads records up to a NUL and passes blanks on. It writes words in
@@ -84,24 +78,27 @@ def test_a_call_is_one_process(engine, program):
     assert starts(program) == ["-z -f none -u spa-eng"]
 
 
-def test_codes_are_found_however_apertium_writes_them(engine):
-    assert engine.find_path("es", "en") == engine.find_path("spa", "eng") == ["spa-eng"]
-    assert engine.find_path("pt", "es") == ["por-spa"]
-    assert engine.find_path("es", "pt") == ["es-pt"]
-    assert engine.find_path("es", "pt-BR") == ["es-pt_BR"]
+@pytest.mark.parametrize(
+    "source, target, path",
+    [
+        ("es", "en", ["spa-eng"]),
+        ("spa", "eng", ["spa-eng"]),
+        ("es", "pt", ["es-pt"]),
+        ("es", "pt-BR", ["es-pt_BR"]),
+        ("pt", "en", ["por-spa", "spa-eng"]),
+        ("pt", "de", ["por-spa", "spa-eng", "eng-deu"]),
+    ],
+)
+def test_the_shortest_path_is_taken(engine, program, source, target, path):
+    assert engine.find_path(source, target) == path
+    assert engine.translate(["um dois"], source, target) == ["UM DOIS"]
+    assert starts(program) == [f"-z -f none -u {mode}" for mode in path]
 
 
-def test_the_shortest_chain_is_taken(engine, program):
-    assert engine.find_path("pt", "en") == ["por-spa", "spa-eng"]
-    assert engine.find_path("pt", "de") == ["por-spa", "spa-eng", "eng-deu"]
-    assert engine.translate(["um dois"], "pt", "en") == ["UM DOIS"]
-    assert starts(program) == ["-z -f none -u por-spa", "-z -f none -u spa-eng"]
-
-
-def test_unknown_pairs_are_refused(engine, program):
-    for pair in (("eu", "en"), ("de", "es"), ("es", "es")):
-        with pytest.raises(RstError, match=r"R600.*en-de, en-fr, es-en.*pt-es"):
-            engine.translate(["x"], *pair)
+@pytest.mark.parametrize("pair", [("eu", "en"), ("de", "es"), ("es", "es")])
+def test_unknown_pairs_are_refused(engine, pair):
+    with pytest.raises(RstError, match=r"R600.*en-de, en-fr, es-en.*pt-es"):
+        engine.translate(["x"], *pair)
 
 
 def test_what_breaks_the_protocol_survives(engine):
@@ -144,16 +141,6 @@ def test_a_program_that_hangs_is_ended_with_its_children(program):
     child = int(Path(program).with_name("child").read_text())
     stat = Path(f"/proc/{child}/stat")
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
-
-
-def test_the_cache_keeps_what_came_before_an_engine_died(engine, program, tmp_path):
-    cache = CachedTranslator(engine, tmp_path / "cache.sqlite", batch_size=4)
-    texts = [f"n{number}" for number in range(10)]
-    with pytest.raises(RstError, match="R602"):
-        cache.translate([*texts, "DIE"], "es", "en")
-    assert cache.n_translated == 8
-    assert cache.translate(texts, "es", "en") == [text.upper() for text in texts]
-    assert cache.n_translated == 10
 
 
 @pytest.mark.parametrize("name", ["no-such-program", "/", __file__])
@@ -209,12 +196,6 @@ def test_segments_that_begin_in_lower_case_stay_so(segment, translation, expecte
     assert _match_case(segment, translation) == expected
 
 
-def test_it_is_made_from_a_config(program):
-    block = {"@rst_translators": "spacy_rst.ApertiumTranslator.v1", "program": program}
-    engine = registry.resolve({"engine": {**block, "timeout": 5}})["engine"]
-    assert (engine.program, engine.timeout) == (program, 5)
-
-
 # The real program
 
 
@@ -268,18 +249,3 @@ def test_real_protocol(apertium, pair):
         if text.strip():
             assert sorted(kept & set(text)) == sorted(kept & set(translation)), (text, translation)
     assert translated[-1].count(",") == 400
-
-
-@pytest.mark.system
-def test_real_documents(apertium, tmp_path):
-    docs = sample_docs(spacy.blank("xx"), ["es", "eu", "pt"])
-    cache = CachedTranslator(apertium, tmp_path / "cache.sqlite")
-    translated = translate_docs(docs, cache, None, "en")
-    for old, new in zip(docs, translated, strict=True):
-        assert len(get_edus(new)) == len(get_edus(old))
-        assert get_tree(new).splits == get_tree(old).splits
-        assert new.text != old.text
-    asked = cache.n_translated
-    again = translate_docs(docs, cache, None, "en")
-    assert [doc.text for doc in again] == [doc.text for doc in translated]
-    assert cache.n_translated == asked > 0

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_rst.doc import (
     NAME_KEY,
@@ -31,10 +31,6 @@ from .engines import AnsweringTranslator, ShoutingTranslator
 @cache
 def docs_in(*languages: str) -> list[Doc]:
     return sample_docs(spacy.blank("xx"), languages)
-
-
-def names(docs):
-    return [doc.user_data[NAME_KEY] for doc in docs]
 
 
 def texts(doc: Doc) -> list[str]:
@@ -84,16 +80,6 @@ def test_the_originals_are_not_changed():
     before = doc.to_bytes()
     translate_docs([doc], ShoutingTranslator(), None, "en")
     assert doc.to_bytes() == before
-
-
-def test_translated_docs_survive_a_docbin():
-    translated = translate_docs(docs_in("eu"), ShoutingTranslator(), None, "en")
-    stored = DocBin(docs=translated, store_user_data=True).to_bytes()
-    loaded = list(DocBin().from_bytes(stored).get_docs(spacy.blank("en").vocab))
-    for original, old, new in zip(docs_in("eu"), translated, loaded, strict=True):
-        assert texts(new) == texts(old)
-        assert get_tree(new).splits == get_tree(old).splits
-        assert list(new.user_data[TRANSLATED_FROM_KEY]["texts"]) == texts(original)
 
 
 def test_empty_and_overlong_translations_keep_the_text_and_are_counted():
@@ -188,13 +174,10 @@ def test_docs_without_text_or_tree_are_fine():
     assert translate_docs([], ShoutingTranslator()) == []
 
 
-def test_a_doc_without_edus_is_refused():
-    with pytest.raises(RstError, match="R020"):
-        translate_docs([spacy.blank("es")("Hola .")], ShoutingTranslator())
-
-
-def test_an_edu_of_white_space_is_refused():
+def test_docs_without_edus_and_edus_of_white_space_are_refused():
     doc = spacy.blank("es")("Hola . \n\n ")
+    with pytest.raises(RstError, match="R020"):
+        translate_docs([doc], ShoutingTranslator())
     doc.spans["edus"] = [doc[0:2], doc[2:]]
     with pytest.raises(RstError, match=r"R026\] EDU 2"):
         translate_docs([doc], ShoutingTranslator())
@@ -207,14 +190,13 @@ def test_scores_of_a_predicted_tree_are_kept():
     assert get_tree(new).scores == get_tree(doc).scores
 
 
+@pytest.mark.parametrize("target, lang", [("en", "en"), ("pt_BR", "pt"), ("oci", "xx")])
+def test_the_pipeline_is_that_of_the_target_language_or_multilingual(target, lang):
+    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, target)
+    assert (doc.lang_, doc.user_data["rst_lang"]) == (lang, target)
+
+
 def test_another_pipeline_can_make_the_docs():
     nlp = spacy.blank("en")
     (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), nlp=nlp)
     assert doc.vocab is nlp.vocab
-
-
-def test_languages_that_spacy_does_not_know_get_a_plain_tokenizer():
-    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "oci")
-    assert (doc.lang_, doc.user_data["rst_lang"]) == ("xx", "oci")
-    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "pt_BR")
-    assert doc.lang_ == "pt"

