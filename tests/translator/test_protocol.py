@@ -15,6 +15,7 @@ from .engines import AnsweringTranslator, ShoutingTranslator
 LOAD_WITHOUT_IMPORT = """
 import sys
 import spacy
+from spacy.util import registry
 spacy.blank("xx")
 config = {"engine": {"@rst_translators": "spacy_rst.TableTranslator.v1", "path": sys.argv[1]}}
 engine = registry.resolve(config)["engine"]
