@@ -54,6 +54,12 @@ def run(tmp_path, monkeypatch):
     return invoke
 
 
+def poisoned_doc() -> Doc:
+    doc = doc_from_edus(spacy.blank("xx"), ["Uno", "poison"])
+    doc.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
+    return doc
+
+
 def docs_in(*languages: str) -> list[Doc]:
     return sample_docs(spacy.blank("xx"), languages)
 
@@ -91,10 +97,8 @@ def test_a_second_run_asks_for_nothing(run, engine, tmp_path):
 
 def test_a_file_that_lacks_documents_is_not_taken_for_whole(run, engine, tmp_path):
     docs = docs_in("es")[:3]
-    poisoned = doc_from_edus(spacy.blank("xx"), ["Uno", "poison"])
-    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
     engine.fails_at = "poison"
-    write_corpus(tmp_path / "in.spacy", [*docs, poisoned])
+    write_corpus(tmp_path / "in.spacy", [*docs, poisoned_doc()])
     for options in ((), ("--resume",), ("--resume",)):
         output = run("in.spacy", "out.spacy", "--engine", ENGINE, *options, code=2)
         assert "poisoned" in output and "1 failed" in output
@@ -139,10 +143,8 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
     unknown = doc_from_edus(nlp, ["¿Qué ?"])
     without_edus = nlp("Hola .")
     without_edus.user_data["rst_lang"] = "es"
-    poisoned = doc_from_edus(nlp, ["uno", "poison"])
-    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
     docs = docs_in("es")
-    docs = [docs[0], unknown, without_edus, poisoned, *docs[1:]]
+    docs = [docs[0], unknown, without_edus, poisoned_doc(), *docs[1:]]
     engine.fails_at = "poison"
     write_corpus(tmp_path / "in.spacy", docs)
     output = run("in.spacy", "out.spacy", "-e", ENGINE, code=2)
@@ -163,10 +165,9 @@ def test_an_engine_that_cannot_work_stops_the_run(run, tmp_path):
 
 
 def test_nothing_is_written_where_all_documents_fail(run, engine, tmp_path):
-    docs = [doc_from_edus(spacy.blank("xx"), ["poison"]) for _ in range(3)]
     engine.fails_at = "poison"
-    write_corpus(tmp_path / "in.spacy", docs)
-    assert "3 failed" in run("in.spacy", "out.spacy", "-e", ENGINE, "--source", "es", code=1)
+    write_corpus(tmp_path / "in.spacy", [poisoned_doc() for _ in range(3)])
+    assert "3 failed" in run("in.spacy", "out.spacy", "-e", ENGINE, code=1)
     assert not Path("out.spacy").exists()
 
 

@@ -105,10 +105,12 @@ def test_a_batch_is_one_call_of_the_engine(english):
     assert [doc._.rst_tree.splits for doc in docs] == [docs[0]._.rst_tree.splits] * 5
 
 
-def test_pipe_and_call_agree(english):
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_pipe_and_call_agree(english, n_process):
     nlp = translating(english)
     docs = [doc_from_edus(nlp, parallel_edus("es")[:n]) for n in range(1, 8)]
-    piped = list(nlp.pipe((doc.copy() for doc in docs), batch_size=3))
+    copies = [doc.copy() for doc in docs]
+    piped = nlp.pipe(copies, batch_size=3, n_process=n_process)
     for one, other in zip(map(nlp, docs), piped, strict=True):
         assert one._.rst_tree.splits == other._.rst_tree.splits
         scores = zip(one._.rst_tree.scores or (), other._.rst_tree.scores or (), strict=True)
@@ -147,21 +149,11 @@ def test_the_parser_does_not_see_sentences_of_the_outer_pipeline(english):
     assert nlp(doc)._.rst_tree.scores == plain.scores
 
 
-def test_the_language_is_the_settings_then_the_docs_then_the_pipelines(english):
-    def asked(doc_lang: str | None, **config) -> str:
-        engine = ShoutingTranslator()
-        nlp = translating(english, engine, **config)
-        doc = spanish_doc(nlp)
-        if doc_lang:
-            doc.user_data["rst_lang"] = doc_lang
-        nlp(doc)
-        return engine.calls[0][1]
-
-    assert asked(None) == "es"
-    assert asked("pt") == "pt"
-    assert asked("pt", source="gl") == "gl"
-    with pytest.raises(RstError, match="R615"):
-        asked(None, lang="xx")
+def test_the_source_setting_is_the_language_of_all_docs(english):
+    engine = ShoutingTranslator()
+    nlp = translating(english, engine, source="gl")
+    nlp(spanish_doc(nlp))
+    assert engine.calls == [(SPANISH, "gl", "en")]
 
 
 def test_text_in_the_parsers_language_is_parsed_as_it_is(english):
@@ -246,14 +238,6 @@ def test_an_untrained_parser_is_spacys_error():
     nlp = translating(own_encoder_pipeline(), ShoutingTranslator())
     with pytest.raises(ValueError, match="E109"):
         nlp(spanish_doc(nlp))
-
-
-def test_works_in_several_processes(english):
-    nlp = translating(english)
-    docs = [doc_from_edus(nlp, parallel_edus("es")[:n]) for n in (10, 3, 5, 7)]
-    expected = [doc._.rst_tree.splits for doc in nlp.pipe(doc.copy() for doc in docs)]
-    found = nlp.pipe(docs, n_process=2, batch_size=2)
-    assert [doc._.rst_tree.splits for doc in found] == expected
 
 
 def test_is_scored_like_a_parser(english):
