@@ -75,24 +75,20 @@ def test_layout_can_be_hidden(model, nlp, tmp_path):
         assert srsly.read_json(output)["layout"] == layout
 
 
-SEARCH = "--components.rst_parser.model.search_edus"
-
-
 def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path):
     output = tmp_path / "metrics.json"
-    tokens = "--components.rst_parser.max_batch_tokens=1"
-    options = (tokens, "--batch-size", "2", SEARCH, "50")
+    tokens, search = (
+        "components.rst_parser.max_batch_tokens",
+        "components.rst_parser.model.search_edus",
+    )
+    options = (f"--{tokens}=1", "--batch-size", "2", f"--{search}", "50")
     result = run(model, *options, *corpora, "--output", str(output))
     assert result.exit_code == 0, result.output
     report = srsly.read_json(output)
     assert report["corpora"] == corpora and report["documents"] == 4
-    settings = {tokens[2:].partition("=")[0]: 1, SEARCH[2:]: 50}
-    assert report["overrides"] == settings
-
-
-def test_settings_reach_the_pipeline(model, corpora):
-    pointer = ("--components.rst_parser.model.splitter", "pointer")
-    result = run(model, *corpora, SEARCH, "50", *pointer)
+    assert report["overrides"] == {tokens: 1, search: 50}
+    # They reach the pipeline, in which a pointer cannot search.
+    result = run(model, *corpora, *options, "--components.rst_parser.model.splitter", "pointer")
     assert result.exit_code == 1 and "R256" in result.output
 
 

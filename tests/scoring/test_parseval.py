@@ -151,7 +151,7 @@ def test_no_documents():
 
 
 def test_unknown_method():
-    with pytest.raises(ValueError, match="'labelled' is none of rst, original"):
+    with pytest.raises(ValueError, match="'labelled' is not one of rst, original"):
         count_trees(GOLD, PREDICTED, method="labelled")
 
 

@@ -9,8 +9,8 @@ from spacy.training import Example
 from spacy.util import registry
 
 from spacy_rst.doc import doc_from_edus
-from spacy_rst.scoring.parseval import METRICS, SpanCounts
-from spacy_rst.scoring.scorer import count_example, score_trees
+from spacy_rst.scoring.parseval import METRICS
+from spacy_rst.scoring.scorer import score_trees
 from spacy_rst.tree import RstTree
 
 NLP = spacy.blank("en")
@@ -72,15 +72,6 @@ def test_each_language_counts_the_same_in_the_mean_over_languages(two_languages)
 def test_translated_documents_count_for_the_language_they_were_written_in():
     gold = parsed(GOLD, lang="en", translated_from={"language": "de"})
     assert list(score_trees([Example(parsed(PREDICTED), gold)])["rst_per_lang"]) == ["de"]
-
-
-def test_predicted_edus_are_compared_by_their_place_in_the_text():
-    predicted = parsed([(0, 1, 2, "Elaboration-NS")], ["one ,", "two , three ."])
-    counts = count_example(Example(predicted, parsed(GOLD)))
-    assert counts == {
-        "rst": SpanCounts(4, 2, 1, 1, 1, 1),
-        "original": SpanCounts(2, 1, 1, 0, 0, 0),
-    }
 
 
 def test_white_space_at_the_edges_of_edus_does_not_matter():
