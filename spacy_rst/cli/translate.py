@@ -33,7 +33,7 @@ ENGINES = {
     "transformers": "spacy_rst.TransformersTranslator.v1",
 }
 SECTION = "translator"
-DOCS_PER_CALL = 16
+DOCS_PER_CALL = 64
 
 
 class TranslateCommand(ParseCommand, OverridesCommand):
@@ -168,14 +168,15 @@ def _translate(
     counts: Counter[str],
     tally: Tally,
 ) -> Iterator[Doc]:
-    """Translate Docs together, or one by one if that fails, and report those that fail alone."""
+    """Translate Docs together, or in halves if that fails, and report those that fail alone."""
     try:
         yield from translate_docs(docs, engine, source, target, counts=counts)
     except EngineUnavailable:
         raise
     except RstError as error:
-        if len(docs) > 1:
-            for doc in docs:
-                yield from _translate([doc], engine, source, target, counts, tally)
-        else:
+        if len(docs) == 1:
             tally.fail(str(get_meta(docs[0], NAME_KEY) or docs[0].text[:40]), error)
+            return
+        middle = len(docs) // 2
+        for half in (docs[:middle], docs[middle:]):
+            yield from _translate(half, engine, source, target, counts, tally)

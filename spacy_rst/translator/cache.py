@@ -45,7 +45,7 @@ class CachedTranslator:
     engine: Translator
     path: str | Path
     _: KW_ONLY
-    batch_size: int = 256
+    batch_size: int = 500
     n_cached: int = field(default=0, init=False)
     n_translated: int = field(default=0, init=False)
 
