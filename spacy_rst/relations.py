@@ -55,7 +55,7 @@ RelationTable = Mapping[tuple[str, str], str]
 
 
 def join_label(relation: str, nuclearity: str) -> str:
-    """Make the joint label of a relation and a nuclearity.
+    """Join a relation and a nuclearity.
 
     relation (str): The relation, e.g. "Elaboration".
     nuclearity (str): "NS", "SN" or "NN".
@@ -71,7 +71,7 @@ def split_label(label: str) -> tuple[str, str]:
     """Take a joint label apart.
 
     label (str): The label, e.g. "Elaboration-NS".
-    RETURNS (Tuple[str, str]): Relation and nuclearity, e.g. ("Elaboration", "NS").
+    RETURNS (tuple[str, str]): Relation and nuclearity, e.g. ("Elaboration", "NS").
     """
     relation, dash, nuclearity = label.rpartition("-")
     if not dash or not relation or nuclearity not in NUCLEARITIES:
@@ -84,9 +84,9 @@ def read_relations(path: Path = RELATIONS_FILE) -> RelationTable:
     """Read a table of the classes of treebanks' labels.
 
     path (Path): A TSV file with the columns treebank ("*" for any), label and class; by default the
-        one that comes with the package.
+        package's own.
     RETURNS (RelationTable): (treebank or "*", original label) -> class.
-    RAISES (RstError): If it is no such table, or gives a label what is no class.
+    RAISES (RstError): If it is not such a table, or maps a label to an unknown class.
     """
     table: dict[tuple[str, str], str] = {}
     for number, row in read_table(path, ("treebank", "label", "class")):
@@ -102,7 +102,7 @@ def read_relations(path: Path = RELATIONS_FILE) -> RelationTable:
 def normalize_relation(label: str) -> str:
     """Bring a treebank's label to the spelling used in relations.tsv.
 
-    label (str): The label as it stands in a file.
+    label (str): The label as it is in a file.
     RETURNS (str): The label in lower case, with single hyphens for spaces and underscores.
     """
     return "-".join(label.strip().lower().replace("_", " ").replace("-", " ").split())
@@ -125,10 +125,10 @@ def relation_class(
 ) -> str:
     """Map a treebank's own relation to one of the 18 classes.
 
-    label (str): The relation as it stands in the treebank.
-    treebank (Optional[str]): The treebank's name, whose own rows come before the general ones.
-    source (Optional[str]): The file, named in the error for an unknown label.
-    relations (RelationTable | None): A table that comes before the one of the package.
+    label (str): The relation as it is in the treebank.
+    treebank (str | None): The treebank's name, whose own rows come before the general ones.
+    source (str | None): The file, named in the error for an unknown label.
+    relations (RelationTable | None): A table that comes before the package's own.
     RETURNS (str): The class.
     RAISES (RstError): For a label that no table lists.
     """

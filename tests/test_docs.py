@@ -127,7 +127,7 @@ def test_examples_run(page, checkout):
         exec(compile("\n" * line + block, str(page), "exec"), names)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/translated_parser.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/translation.md"])
 def test_pages_show_the_tree_that_they_print(name, capsys):
     _, example = next(blocks(ROOT / name, "python"))
     exec(example, {})

@@ -1,12 +1,11 @@
-"""`python -m spacy rst agree`: how far two annotations agree."""
+"""`python -m spacy rst agree`: the agreement of two annotations."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from wasabi import table
@@ -34,13 +33,6 @@ HEADINGS = {
 }
 
 
-class AgreementFormat(StrEnum):
-    """What the figures can be written as."""
-
-    text = "text"
-    json = "json"
-
-
 @rst_app.command("agree", cls=ParseCommand)
 def agree_cli(
     first_path: Annotated[Path, typer.Argument(metavar="FIRST", help=TREES_HELP)],
@@ -51,14 +43,14 @@ def agree_cli(
     largest_tree: LargestTree = False,
     differences: Annotated[bool, typer.Option(help="List where they differ")] = False,
     file_format: Annotated[
-        AgreementFormat, typer.Option("--format", "-f", help="What to write")
-    ] = AgreementFormat.text,
+        Literal["text", "json"], typer.Option("--format", "-f", help="What to write")
+    ] = "text",
     output_path: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File to write. Default: standard output"),
     ] = None,
 ) -> None:
-    """Tell how far two annotations agree, or a parse and a gold tree.
+    """Measure the agreement of two annotations, or of a parse and a gold tree.
 
     F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or both (F) in RST-Parseval and
     in original Parseval, and Cohen's kappa on the inner nodes that both have. Documents are
@@ -78,7 +70,7 @@ def agree_cli(
         )
         pairs = _match(first, second)
         if not pairs:
-            raise RstError(Errors.R742.format(first=first_path, second=second_path))
+            raise RstError(Errors.R741.format(problem=f"{first_path} and {second_path} share none"))
         for path, own, other in ((first_path, first, second), (second_path, second, first)):
             if len(own) > len(pairs):
                 report_problem("agree", f"{len(own) - len(pairs)} documents are in {path} only")
@@ -92,7 +84,7 @@ def agree_cli(
             except RstError as error:
                 tally.fail(name, error)
         if agreements:
-            write = format_json if file_format is AgreementFormat.json else format_table
+            write = format_json if file_format == "json" else format_table
             content = write(agreements, differences)
             if output_path is None:
                 typer.echo(content.encode(), nl=False)
@@ -111,7 +103,9 @@ def _by_name(
                 raise item
             name, path, tree = item
             if name in found:
-                raise RstError(Errors.R741.format(path=path, name=name))
+                raise RstError(
+                    Errors.R741.format(problem=f"{path} has the same as another: {name}")
+                )
             if tree is not None:
                 found[name] = with_classes(tree, source=str(path)) if classes else tree
         except RstError as error:
@@ -134,28 +128,21 @@ def _has_classes(trees: dict[str, RstTree]) -> bool:
 
 
 def format_table(agreements: Mapping[str, Agreement], differences: bool = False) -> str:
-    """Write agreements for people to read.
+    """Write agreements as a table with a line for each document and one for all of them.
 
     agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
     differences (bool): List where the trees differ.
-    RETURNS (str): A table with a line for each document and one for all of them.
+    RETURNS (str): The table.
     """
     rows = dict(agreements)
     if len(rows) > 1:
         rows[POOLED] = pool(list(agreements.values()))
-    cells = [
-        (
-            clean_text(name),
-            *(str(n_edus) for n_edus in agreement.edus[:2]),
-            str(len(agreement.labels)),
-            *(
-                _figure(name, value)
-                for name, value in agreement.scores().items()
-                if name in HEADINGS
-            ),
-        )
-        for name, agreement in rows.items()
-    ]
+    cells = []
+    for name, agreement in rows.items():
+        scores = agreement.scores()
+        counts = (*agreement.edus[:2], len(agreement.labels))
+        figures = [_figure(heading, scores[heading]) for heading in HEADINGS]
+        cells.append((clean_text(name), *map(str, counts), *figures))
     header = ("document", "EDUs", "EDUs", "shared", *HEADINGS.values())
     aligns = ("l", *"r" * (len(header) - 1))
     content = table(cells, header=header, divider=True, aligns=aligns).strip("\n") + "\n"
@@ -174,23 +161,24 @@ def _figure(name: str, value: float | None) -> str:
 
 
 def format_json(agreements: Mapping[str, Agreement], differences: bool = True) -> str:
-    """Write agreements for programs to read.
+    """Write agreements as JSON.
 
     agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
     differences (bool): List where the trees differ.
     RETURNS (str): An object with the documents and all of them together.
     """
-    documents = {name: _describe(agreement) for name, agreement in agreements.items()}
-    if differences:
-        for name, agreement in agreements.items():
-            documents[name]["differences"] = [entry._asdict() for entry in agreement.differences]
-    pooled = _describe(pool(list(agreements.values())))
-    return json.dumps({"documents": documents, "all": pooled}, ensure_ascii=False, indent=2) + "\n"
 
+    def describe(agreement: Agreement, differences: bool) -> dict[str, Any]:
+        listed = [entry._asdict() for entry in agreement.differences]
+        return {
+            "edus": list(agreement.edus[:2]),
+            "shared_nodes": len(agreement.labels),
+            **agreement.scores(),
+            **({"differences": listed} if differences else {}),
+        }
 
-def _describe(agreement: Agreement) -> dict[str, Any]:
-    return {
-        "edus": list(agreement.edus[:2]),
-        "shared_nodes": len(agreement.labels),
-        **agreement.scores(),
+    report = {
+        "documents": {name: describe(entry, differences) for name, entry in agreements.items()},
+        "all": describe(pool(list(agreements.values())), False),
     }
+    return json.dumps(report, ensure_ascii=False, indent=2) + "\n"

@@ -46,8 +46,8 @@ def evaluate_cli(
     baselines: Annotated[
         bool,
         typer.Option(
-            help="Score trees that need no parser, too: branching to one side, sentence by "
-            "sentence, and gold trees with the commonest label"
+            help="Score trees without a parser, too: branching to one side, by sentence, and gold "
+            "trees with the commonest label"
         ),
     ] = False,
     hide_layout: Annotated[
@@ -77,7 +77,7 @@ def evaluate_cli(
         nlp = load(model, config=overrides)
         metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
-            pipes = ", ".join(nlp.pipe_names) or "there are none"
+            pipes = ", ".join(nlp.pipe_names) or "none"
             raise RstError(Errors.R227.format(model=model, pipes=pipes))
         # Without a tree there is nothing to score but EDUs, and those only if they are predicted.
         docs = read_gold(

@@ -1,8 +1,8 @@
 """How far two trees of the same text agree: two annotations, or a parse and a gold tree.
 
-Neither is taken for right: all scores are the same the other way round. Spans are matched by their
-characters, as the EDUs may differ. White space does not count, so that one of the texts may be
-tokenized, and either may have passages that the other one lacks, such as a headline.
+All scores are symmetric. Spans are matched by their characters, as the EDUs may differ. White space
+does not count, so that one of the texts may be tokenized, and either may have passages that the
+other one lacks, such as a headline.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def compare_trees(first: RstTree, second: RstTree) -> Agreement:
     RETURNS (Agreement): How far they agree.
     RAISES (RstError): If the texts have too little in common.
     """
-    first_edus, second_edus = align_edus(_texts(first), _texts(second))
+    first_edus, second_edus = align_edus(*(list(map(edu_text, t.edus)) for t in (first, second)))
     spans = {
         method: count_trees(
             first.splits,
@@ -121,19 +121,19 @@ def pool(agreements: Sequence[Agreement]) -> Agreement:
     agreements (Sequence[Agreement]): Those of the documents, at least one.
     RETURNS (Agreement): That of all of them.
     """
+
+    def total(counts: Iterable[tuple[int, ...]]) -> Iterator[int]:
+        return map(sum, zip(*counts, strict=True))
+
     return Agreement(
-        edus=EduCounts(*_sums(agreement.edus for agreement in agreements)),
+        edus=EduCounts(*total(agreement.edus for agreement in agreements)),
         spans={
-            method: SpanCounts(*_sums(agreement.spans[method] for agreement in agreements))
+            method: SpanCounts(*total(agreement.spans[method] for agreement in agreements))
             for method in SPANS_BY_METHOD
         },
         labels=tuple(chain.from_iterable(agreement.labels for agreement in agreements)),
         differences=tuple(chain.from_iterable(agreement.differences for agreement in agreements)),
     )
-
-
-def _sums(counts: Iterable[tuple[int, ...]]) -> Iterator[int]:
-    return map(sum, zip(*counts, strict=True))
 
 
 def cohen_kappa(pairs: Collection[tuple[str, str]]) -> float | None:
@@ -152,50 +152,42 @@ def cohen_kappa(pairs: Collection[tuple[str, str]]) -> float | None:
     return (agreed - by_chance) / (n_pairs**2 - by_chance)
 
 
-def _all_labels(tree: RstTree, edus: EduOffsets) -> dict[Place, tuple[str, int, int]]:
-    """Map each EDU and inner node to its label, its first EDU and its last one."""
-    found = {place: (EDU, number, number) for number, place in enumerate(edus)}
+def _all_labels(tree: RstTree, edus: EduOffsets) -> dict[Place, tuple[str, str]]:
+    """Map EDUs and inner nodes to their labels and texts, of which first and last EDU are shown."""
+    texts = [" ".join(edu_text(edu).split()) for edu in tree.edus]
+    found = {place: (EDU, text) for place, text in zip(edus, texts, strict=True)}
     for start, _, end, label in tree.splits:
-        found[span_offsets(start, end, edus)] = label, start, end - 1
+        found[span_offsets(start, end, edus)] = label, f"{texts[start]} ... {texts[end - 1]}"
     return found
 
 
 def _differences(
     first: RstTree, first_edus: EduOffsets, second: RstTree, second_edus: EduOffsets
 ) -> Iterator[Difference]:
-    labels = _all_labels(first, first_edus), _all_labels(second, second_edus)
-    # Larger spans before the parts they begin with.
-    places = sorted(labels[0].keys() | labels[1].keys(), key=lambda place: (place[0], -place[1]))
-    for place in places:
-        found = [side.get(place) for side in labels]
-        first_label, second_label = (None if entry is None else entry[0] for entry in found)
-        if first_label == second_label:
-            continue
-        tree, entry = (first, found[0]) if found[0] else (second, found[1])
-        assert entry is not None
-        ends = [" ".join(edu_text(tree.edus[number]).split()) for number in sorted({*entry[1:]})]
-        yield Difference(" ... ".join(ends), first_label, second_label)
+    ours, theirs = _all_labels(first, first_edus), _all_labels(second, second_edus)
+    # Larger spans come before the parts that they begin with.
+    for place in sorted(ours.keys() | theirs.keys(), key=lambda place: (place[0], -place[1])):
+        one, other = ours.get(place), theirs.get(place)
+        labels = [None if found is None else found[0] for found in (one, other)]
+        if labels[0] != labels[1]:
+            yield Difference((one or other or ("", ""))[1], *labels)
 
 
-# Where EDUs stand
+# Alignment
 
 
 def align_edus(first: Sequence[str], second: Sequence[str]) -> tuple[EduOffsets, EduOffsets]:
-    """Find out where the EDUs of two versions of a text stand, in characters that both share.
+    """Align the EDUs of two versions of a text.
 
     first (Sequence[str]): The EDUs of one version.
     second (Sequence[str]): The EDUs of the other one.
-    RETURNS (tuple[EduOffsets, EduOffsets]): Start and end of each EDU, counted in both texts laid
-        over each other without white space.
+    RETURNS (tuple[EduOffsets, EduOffsets]): Start and end of each EDU, in characters of both texts
+        laid over each other without white space.
     RAISES (RstError): If the texts have too little in common.
     """
     first_edus, second_edus = list(map(_without_space, first)), list(map(_without_space, second))
     positions = _align("".join(first_edus), "".join(second_edus))
     return _offsets(first_edus, positions[0]), _offsets(second_edus, positions[1])
-
-
-def _texts(tree: RstTree) -> list[str]:
-    return [edu_text(edu) for edu in tree.edus]
 
 
 def _without_space(text: str) -> str:
@@ -234,8 +226,8 @@ def _align(first: str, second: str) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _blocks(first: str, second: str) -> Iterator[tuple[str, int, int]]:
-    """Divide two texts into passages that are equal and others, and give their kinds and lengths.
-    Whole words are compared first, as comparing takes quadratic time."""
+    """Divide two texts into equal and other passages, as their kinds and lengths. Whole words are
+    compared first, as comparing takes quadratic time."""
     old_words, new_words = (re.findall(r"\w+|\W", text) for text in (first, second))
     matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():

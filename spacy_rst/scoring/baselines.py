@@ -1,4 +1,4 @@
-"""Trees that need no model: what a parser must beat."""
+"""Trees without a model: what a parser must beat."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def baseline_examples(
     RETURNS (list[Example]): New examples over copies of the Docs.
     """
     if name not in BASELINES:
-        raise ValueError(f"'{name}' is none of {', '.join(BASELINES)}")
+        raise ValueError(f"'{name}' is not one of {', '.join(BASELINES)}")
     if label is None:
         label = majority_label(gold_labels(example.reference for example in examples))
     guessed = []
@@ -100,8 +100,7 @@ def _baseline_splits(doc: Doc, name: str, label: str) -> list[Split] | None:
     edus = doc.spans.get(EDUS_KEY) or ()
     if not edus:
         return None
-    if name == "right-branching":
-        return sentence_wise([False] * len(edus), label)
     if name == "left-branching":
         return left_branching(len(edus), label)
-    return sentence_wise([ends_sentence(edu.text) for edu in edus], label)
+    ends = [name == "sentence-wise" and ends_sentence(edu.text) for edu in edus]
+    return sentence_wise(ends, label)

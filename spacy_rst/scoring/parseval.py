@@ -47,7 +47,7 @@ class F1Scores:
     full: float
 
     def as_dict(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): The scores by name."""
+        """RETURNS (dict[str, float]): The scores by name."""
         return {metric: getattr(self, metric) for metric in METRICS}
 
 
@@ -55,8 +55,8 @@ def rst_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpa
     """List the spans that RST-Parseval compares.
 
     splits (Iterable): Entries (start, split, end, label) over EDU indices.
-    edus (Optional[Sequence[Tuple[int, int]]]): Start and end of each EDU in the text. EDU indices
-        stand for the spans themselves where it is not given.
+    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text, in place of EDU
+        indices.
     RETURNS (Mapping): (start, end) -> (role, relation).
     """
     spans: dict[tuple[int, int], tuple[str, str]] = {}
@@ -72,7 +72,7 @@ def original_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> Labell
     """List the spans that original Parseval compares.
 
     splits (Iterable): Entries (start, split, end, label) over EDU indices.
-    edus (Optional[Sequence[Tuple[int, int]]]): Start and end of each EDU in the text.
+    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text.
     RETURNS (Mapping): (start, end) -> (nuclearity, relation).
     """
     spans: dict[tuple[int, int], tuple[str, str]] = {}
@@ -88,7 +88,7 @@ SPANS_BY_METHOD = {"rst": rst_spans, "original": original_spans}
 def spans_of(method: str) -> Callable[[TreeSplits, EduOffsets | None], LabelledSpans]:
     """RETURNS (Callable): The function that lists the spans of a method: "rst" or "original"."""
     if method not in SPANS_BY_METHOD:
-        raise ValueError(f"'{method}' is none of {', '.join(SPANS_BY_METHOD)}")
+        raise ValueError(f"'{method}' is not one of {', '.join(SPANS_BY_METHOD)}")
     return SPANS_BY_METHOD[method]
 
 
@@ -123,9 +123,9 @@ def count_trees(
     gold (Iterable): The splits of the gold tree.
     predicted (Iterable): The splits of the predicted tree.
     method (str): "rst" or "original".
-    gold_edus (Optional[Sequence[Tuple[int, int]]]): Start and end of each gold EDU in the text,
-        needed where the predicted EDUs are others than the gold ones.
-    predicted_edus (Optional[Sequence[Tuple[int, int]]]): The same for the predicted EDUs.
+    gold_edus (Sequence[tuple[int, int]] | None): Start and end of each gold EDU in the text,
+        needed where the predicted EDUs differ from the gold ones.
+    predicted_edus (Sequence[tuple[int, int]] | None): The same for the predicted EDUs.
     RETURNS (SpanCounts): The counts.
     """
     list_spans = spans_of(method)
@@ -136,7 +136,7 @@ def micro_scores(counts: Iterable[SpanCounts]) -> F1Scores | None:
     """Pool the counts of all documents.
 
     counts (Iterable[SpanCounts]): The counts of each document.
-    RETURNS (Optional[F1Scores]): F1 over all spans, None where there is no span at all.
+    RETURNS (F1Scores | None): F1 over all spans, None where there is no span at all.
     """
     totals = [sum(column) for column in zip(*counts, strict=True)]
     return _f1_scores(SpanCounts(*totals)) if totals else None
@@ -146,7 +146,7 @@ def macro_scores(counts: Iterable[SpanCounts]) -> F1Scores | None:
     """Average the scores of the documents. One without any span, gold or predicted, is left out.
 
     counts (Iterable[SpanCounts]): The counts of each document.
-    RETURNS (Optional[F1Scores]): The mean of each document's F1, None where no document counts.
+    RETURNS (F1Scores | None): The mean of each document's F1, None where no document counts.
     """
     scores = [score for score in map(_f1_scores, counts) if score is not None]
     if not scores:
@@ -167,7 +167,7 @@ def span_offsets(first: int, last: int, edus: EduOffsets | None) -> tuple[int, i
 
     first (int): Its first EDU.
     last (int): The EDU after its last one.
-    edus (Optional[Sequence[Tuple[int, int]]]): Start and end of each EDU in the text.
-    RETURNS (Tuple[int, int]): Start and end in the text, or the EDUs where that is not known.
+    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text.
+    RETURNS (tuple[int, int]): Start and end in the text, or the EDUs where that is not known.
     """
     return (first, last) if edus is None else (edus[first][0], edus[last - 1][1])

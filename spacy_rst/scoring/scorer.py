@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spacy.training import Example
@@ -23,31 +23,29 @@ from .parseval import (
 PREFIX = "rst_"
 LANGUAGE_MEAN_PREFIX = f"{PREFIX}lang_mean_"
 AVERAGES = {"micro": micro_scores, "macro": macro_scores}
+Counts = dict[str, SpanCounts]
 
 
 def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
     """Score predicted trees against gold ones. Documents without a gold tree are left out.
 
     examples (Iterable[Example]): The documents.
-    RETURNS (Dict[str, Any]): `rst_span`, `rst_nuclearity`, `rst_relation`, `rst_full`
+    RETURNS (dict[str, Any]): `rst_span`, `rst_nuclearity`, `rst_relation`, `rst_full`
         (RST-Parseval, micro), the same with `rst_macro_`, and with `rst_original_` and
-        `rst_original_macro_` for original Parseval; `rst_per_lang` with all of them per language
-        where the Docs say theirs (translated ones the original's), and `rst_lang_mean_span` and so
-        on with their means, in which each language counts alike. None where no document could be
-        scored.
+        `rst_original_macro_` for original Parseval; `rst_per_lang` with all of them for each
+        language that the Docs name (translated ones count for the original's), and
+        `rst_lang_mean_span` and so on with their means, in which each language counts the same.
+        None where no document could be scored.
     """
-    counts: dict[str, list[SpanCounts]] = defaultdict(list)
-    by_language: dict[str, dict[str, list[SpanCounts]]] = defaultdict(lambda: defaultdict(list))
+    counts: list[Counts] = []
+    by_language: dict[str, list[Counts]] = defaultdict(list)
     for example in examples:
-        if get_tree(example.reference) is None:
-            continue
-        language = original_language(example.reference)
-        for method, counted in count_example(example).items():
-            counts[method].append(counted)
-            if language is not None:
-                by_language[language][method].append(counted)
-    per_language = {name: summarize_counts(by_language[name]) for name in sorted(by_language)}
+        if get_tree(example.reference) is not None:
+            counts.append(count_example(example))
+            if (language := original_language(example.reference)) is not None:
+                by_language[language].append(counts[-1])
     summary = summarize_counts(counts)
+    per_language = {name: summarize_counts(by_language[name]) for name in sorted(by_language)}
     means = {
         language_mean_key(key): _mean(scores[key] for scores in per_language.values())
         for key in summary
@@ -76,11 +74,11 @@ def language_mean_key(key: str) -> str:
     return LANGUAGE_MEAN_PREFIX + key.removeprefix(PREFIX)
 
 
-def count_example(example: Example) -> dict[str, SpanCounts]:
-    """Compare the trees of one document, on the characters they cover.
+def count_example(example: Example) -> Counts:
+    """Compare the trees of one document by the characters that they cover.
 
     example (Example): The document, with a gold tree.
-    RETURNS (Dict[str, SpanCounts]): The counts by method.
+    RETURNS (dict[str, SpanCounts]): The counts by method.
     """
     gold, predicted = get_tree(example.reference), get_tree(example.predicted)
     return {
@@ -96,28 +94,23 @@ def count_example(example: Example) -> dict[str, SpanCounts]:
 
 
 def edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
-    """Find where the EDUs of a Doc's tree begin and end; white space at their edges is no matter,
-    since it may belong to an EDU or to none.
-
-    tree (RstTree | None): The tree.
-    RETURNS (list[tuple[int, int]]): The places, none without a tree.
-    """
+    """RETURNS (list[tuple[int, int]]): Where the EDUs of a Doc's tree begin and end, without white
+    space at their edges, which may belong to an EDU or to none."""
     return [] if tree is None else [trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
 
 
-def summarize_counts(counts: Mapping[str, Sequence[SpanCounts]]) -> dict[str, float | None]:
+def summarize_counts(counts: Sequence[Counts]) -> dict[str, float | None]:
     """Score documents from their counts.
 
-    counts (Mapping[str, Sequence[SpanCounts]]): The counts of each document by method.
+    counts (Sequence[dict[str, SpanCounts]]): The counts of each document by method.
     RETURNS (dict[str, float | None]): The scores by name, None where no document has a span.
     """
     summary: dict[str, float | None] = {}
     for method in SPANS_BY_METHOD:
         for average, summarize in AVERAGES.items():
-            scores = summarize(counts.get(method, ()))
-            for metric in METRICS:
-                value = None if scores is None else getattr(scores, metric)
-                summary[score_name(method, average, metric)] = value
+            scores = summarize(of_document[method] for of_document in counts)
+            values = dict.fromkeys(METRICS) if scores is None else scores.as_dict()
+            summary |= {score_name(method, average, m): value for m, value in values.items()}
     return summary
 
 

@@ -65,19 +65,15 @@ def score_edus(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 
     examples (Iterable[Example]): The documents.
     RETURNS (dict[str, Any]): What `edu_scores` gives, and `edu_per_lang` with the same for each
-        language where the Docs say theirs.
+        language that the Docs name.
     """
     counts: list[EduCounts] = []
     by_language: dict[str, list[EduCounts]] = defaultdict(list)
     for example in examples:
-        gold = edu_places(example.reference)
-        if not gold:
-            continue
-        counted = count_edus(gold, edu_places(example.predicted))
-        counts.append(counted)
-        language = original_language(example.reference)
-        if language is not None:
-            by_language[language].append(counted)
+        if gold := edu_places(example.reference):
+            counts.append(count_edus(gold, edu_places(example.predicted)))
+            if (language := original_language(example.reference)) is not None:
+                by_language[language].append(counts[-1])
     per_language = {name: edu_scores(by_language[name]) for name in sorted(by_language)}
     return {**edu_scores(counts), "edu_per_lang": per_language or None}
 

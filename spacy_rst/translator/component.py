@@ -1,4 +1,4 @@
-"""The pipeline component `translated_rst_parser`: trees for a language that has no parser."""
+"""The component `translated_rst_parser`: trees by way of another language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from ..tree import RstTree
 from .edus import translate_docs
 from .protocol import EngineUnavailable, Translator
 
-PARSER_FACTORY = "rst_parser"
 PARSER_FOLDER = "parser"
 
 
@@ -32,14 +31,14 @@ class TranslatedRstParser(BatchPipe):
     """Builds the discourse tree of each Doc by way of another language: its EDUs are translated,
     a parser of that language parses the translation, and the tree is put on the Doc.
 
-    DOCS: docs/translated_parser.md
+    DOCS: docs/translation.md
     """
 
     hopeless_errors = (EngineUnavailable,)
 
     def __init__(
         self,
-        engine: Any = None,  # for a protocol, spaCy's check of the type would fail
+        engine: Translator | None = None,
         parser: Language | str | Path | None = None,
         name: str = "translated_rst_parser",
         *,
@@ -62,37 +61,30 @@ class TranslatedRstParser(BatchPipe):
         scorer (Callable | None): The scoring method.
         nlp (Language | None): Not used; spaCy gives it to every factory.
         """
-        self.engine: Translator | None = engine
+        self.engine = engine
+        self.parser = parser
         self.name = name
         self.source = source
         self.target = target
         self.scorer = scorer
-        self._parser: Language | str | Path | None = None
-        if parser is not None:
-            self.parser = parser
-
-    @property
-    def parser(self) -> Language:
-        """The pipeline that parses the translations; it can be replaced.
-
-        RETURNS (Language): The pipeline, which is loaded where that has not been done yet.
-        RAISES (RstError): If there is none, or it has no `rst_parser`.
-        """
-        if self._parser is None:
-            raise RstError(Errors.R631.format(name=self.name))
-        if not isinstance(self._parser, Language):
-            self._parser = _checked(load(self._parser))
-        return self._parser
-
-    @parser.setter
-    def parser(self, parser: Language | str | Path) -> None:
-        self._parser = _checked(parser) if isinstance(parser, Language) else parser
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
         """Load the parser, so that a mistake shows at once. There is nothing to learn."""
-        self.parser  # noqa: B018
+        self.load_parser()
+
+    def load_parser(self) -> Language:
+        """Load the pipeline that parses the translations, if that has not been done yet.
+
+        RETURNS (Language): The pipeline, which is `parser` from now on.
+        RAISES (RstError): If there is none, or it cannot be loaded.
+        """
+        if self.parser is None:
+            raise RstError(Errors.R630.format(name=self.name, part="parser"))
+        if not isinstance(self.parser, Language):
+            self.parser = load(self.parser)
+        return self.parser
 
     def parse(self, docs: Sequence[Doc]) -> None:
         """Parse Docs together.
@@ -100,21 +92,24 @@ class TranslatedRstParser(BatchPipe):
         docs (Sequence[Doc]): The Docs, with EDUs.
         RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
         """
-        edus = [get_edus(doc) for doc in docs]
-        divided = [doc for doc, found in zip(docs, edus, strict=True) if len(found) > 1]
-        if divided:
-            pipeline = self.parser.pipeline
-            segmenters = [name for name, pipe in pipeline if getattr(pipe, "makes_edus", False)]
-            parsed = self.parser.pipe(self.translate(divided), disable=segmenters)
-            for doc, translated in zip(divided, parsed, strict=True):
+        n_edus = [len(get_edus(doc)) for doc in docs]
+        divisible = [doc for doc, number in zip(docs, n_edus, strict=True) if number > 1]
+        if divisible:
+            parser = self.load_parser()
+            segmenters = [
+                name for name, pipe in parser.pipeline if getattr(pipe, "makes_edus", False)
+            ]
+            parsed = parser.pipe(self.translate(divisible), disable=segmenters)
+            for doc, translated in zip(divisible, parsed, strict=True):
                 tree = get_tree(translated)
                 if tree is None:
-                    raise RstError(Errors.R634.format(name=self.name))
+                    pipes = ", ".join(parser.pipe_names) or "none"
+                    raise RstError(Errors.R633.format(parser=parser.meta["name"], pipes=pipes))
                 set_tree(doc, RstTree.from_splits(tree.splits, scores=tree.scores))
-        # A Doc of one EDU has nothing to divide, and needs no translation.
-        for doc, found in zip(docs, edus, strict=True):
-            if len(found) < 2:
-                set_tree(doc, RstTree.from_splits([]) if found else None)
+        # A Doc of one EDU needs no translation.
+        for doc, number in zip(docs, n_edus, strict=True):
+            if number < 2:
+                set_tree(doc, RstTree.from_splits([]) if number else None)
 
     def translate(self, docs: Sequence[Doc]) -> list[Doc]:
         """Translate Docs, without parsing them.
@@ -125,8 +120,8 @@ class TranslatedRstParser(BatchPipe):
         RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
         """
         if self.engine is None:
-            raise RstError(Errors.R630.format(name=self.name))
-        nlp = self.parser
+            raise RstError(Errors.R630.format(name=self.name, part="engine"))
+        nlp = self.load_parser()
         translated = translate_docs(docs, self.engine, self.source, self.target, nlp=nlp)
         return [_bare_copy(doc, nlp.vocab) for doc in translated]
 
@@ -137,12 +132,13 @@ class TranslatedRstParser(BatchPipe):
         RETURNS (bytes): The parser.
         """
         parts: dict[str, Callable[[], bytes]] = {}
-        if self._parser is not None:
-            parts = {"config": self.parser.config.to_bytes, PARSER_FOLDER: self.parser.to_bytes}
+        if self.parser is not None:
+            parser = self.load_parser()
+            parts = {"config": parser.config.to_bytes, PARSER_FOLDER: parser.to_bytes}
         return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
-        """Load the parser from what `to_bytes` gave."""
+        """Load the parser from what `to_bytes` returned."""
         content = srsly.msgpack_loads(bytes_data)
         if PARSER_FOLDER in content and PARSER_FOLDER not in exclude:
             config = Config().from_bytes(content["config"])
@@ -151,9 +147,9 @@ class TranslatedRstParser(BatchPipe):
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the parser in the component's folder, like `to_bytes`."""
-        if self._parser is not None and PARSER_FOLDER not in exclude:
+        if self.parser is not None and PARSER_FOLDER not in exclude:
             Path(path).mkdir(parents=True, exist_ok=True)
-            self.parser.to_disk(Path(path) / PARSER_FOLDER)
+            self.load_parser().to_disk(Path(path) / PARSER_FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TranslatedRstParser:
         """Load the parser from the component's folder."""
@@ -174,18 +170,8 @@ make_translated_rst_parser = Language.factory(
 
 
 def _bare_copy(doc: Doc, vocab: Vocab) -> Doc:
-    """Copy a Doc's words and EDUs alone. Sentence boundaries are not for the parser, which knows
-    them from its own pipeline or has never seen any; and a Doc that was in the parser's language
-    already has the vocabulary and the annotations of the outer pipeline."""
+    """Copy a Doc's words and EDUs, without annotations of the outer pipeline such as sentences."""
     words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
     bare = Doc(vocab, words=words, spaces=spaces)
     set_edus(bare, [bare[edu.start : edu.end] for edu in get_edus(doc)])
     return bare
-
-
-def _checked(parser: Language) -> Language:
-    factories = {parser.get_pipe_meta(name).factory for name in parser.pipe_names}
-    if PARSER_FACTORY not in factories:
-        pipes = ", ".join(parser.pipe_names) or "there are none"
-        raise RstError(Errors.R633.format(parser=parser.meta["name"], pipes=pipes))
-    return parser

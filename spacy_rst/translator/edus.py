@@ -1,11 +1,10 @@
-"""Translate Docs EDU by EDU: number, order and tree of the EDUs stay what they are."""
+"""Translate Docs EDU by EDU: number, order and tree of the EDUs stay the same."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -30,32 +29,12 @@ from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE, base_code, blank_pipeline, normal_code
 from ..orthography import BLANK_LINE
 from ..tree import RstTree
-from .protocol import Translator, engine_version, translate_checked
+from .protocol import Translator, translate_checked
 
 KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY, DECLARED_KEY, JOINED_KEY)
-
-
-@dataclass(slots=True)
-class TranslationCounts:
-    """What became of EDUs.
-
-    documents (int): Documents translated.
-    edus (int): Their EDUs.
-    same_language (int): Documents that were in the target language already.
-    empty (int): EDUs that kept their text as their translation was empty.
-    overlong (int): EDUs that kept their text as their translation was too long to be one.
-    """
-
-    documents: int = 0
-    edus: int = 0
-    same_language: int = 0
-    empty: int = 0
-    overlong: int = 0
-
-    def add(self, other: TranslationCounts) -> None:
-        """Add other counts to these."""
-        for name, count in asdict(other).items():
-            setattr(self, name, getattr(self, name) + count)
+# A translation with more characters than this times those of its text, plus this many, is a failure
+# of the engine.
+MAX_RATIO, MAX_EXTRA = 5, 50
 
 
 def translate_docs(
@@ -65,9 +44,7 @@ def translate_docs(
     target: str = "en",
     *,
     nlp: Language | None = None,
-    counts: TranslationCounts | None = None,
-    max_ratio: float = 5.0,
-    max_extra: int = 50,
+    counts: Counter[str] | None = None,
 ) -> list[Doc]:
     """Translate the EDUs of Docs, with one call to the engine for each source language.
 
@@ -78,41 +55,41 @@ def translate_docs(
     target (str): The code of the language to translate to.
     nlp (Language | None): The pipeline whose tokenizer and vocabulary the new Docs get; by default
         spaCy's blank one for the target language.
-    counts (TranslationCounts | None): Is added to.
-    max_ratio (float): A translation that is longer than this times the length of its text,
-    max_extra (int): and this many characters, is a failure of the engine: the text is kept.
+    counts (Counter[str] | None): Is added to, if all can be translated: "documents", "edus",
+        "same_language" (documents that were in the target language already) and "kept" (EDUs that
+        kept their text because their translation was empty or far too long).
     RETURNS (list[Doc]): New Docs with the same EDUs and trees in the target language. Their
         `user_data["rst_translated_from"]` has language, engine, version and the texts of the EDUs.
         A Doc that is in the target language is copied.
     RAISES (RstError): If the engine fails, or a Doc has no EDUs or no language.
     """
-    counts = TranslationCounts() if counts is None else counts
     nlp = _target_pipeline(target) if nlp is None else nlp
     by_language: dict[str, list[int]] = defaultdict(list)
     for number, doc in enumerate(docs):
         by_language[_source_language(doc, source)].append(number)
     texts = [_edu_texts(doc) for doc in docs]
+    counted = Counter(documents=len(docs), edus=sum(map(len, texts)))
     results: dict[int, Doc] = {}
     for language, numbers in by_language.items():
-        segments = [text for number in numbers for text in texts[number]]
-        counts.documents += len(numbers)
-        counts.edus += len(segments)
         if normal_code(language) == normal_code(target):
-            counts.same_language += len(numbers)
+            counted["same_language"] += len(numbers)
             results |= {number: docs[number].copy() for number in numbers}
             continue
-        translated = translate_checked(engine, segments, language, target)
-        usable = (
-            _usable(text, translation, max_ratio * len(text) + max_extra, counts)
-            for text, translation in zip(segments, translated, strict=True)
-        )
-        version = engine_version(engine, language, target) if segments else ""
+        segments = [text for number in numbers for text in texts[number]]
+        translated = iter(translate_checked(engine, segments, language, target))
+        version = engine.version(language, target) if segments else ""
         origin = {"language": language, "engine": engine.name, "version": version}
         for number in numbers:
-            edus = list(islice(usable, len(texts[number])))
+            edus = [" ".join(next(translated).split()) for _ in texts[number]]
+            for place, (text, edu) in enumerate(zip(texts[number], edus, strict=True)):
+                if not 0 < len(edu) <= MAX_RATIO * len(text) + MAX_EXTRA:
+                    edus[place] = text
+                    counted["kept"] += 1
             results[number] = _with_edus(docs[number], nlp, edus)
-            about = {**origin, "texts": texts[number]}
-            results[number].user_data |= {LANGUAGE_KEY: target, TRANSLATED_FROM_KEY: about}
+            origin_of_doc = {**origin, "texts": texts[number]}
+            results[number].user_data |= {LANGUAGE_KEY: target, TRANSLATED_FROM_KEY: origin_of_doc}
+    if counts is not None:
+        counts.update(counted)
     return [results[number] for number in range(len(docs))]
 
 
@@ -125,7 +102,7 @@ def _source_language(doc: Doc, source: str | None) -> str:
 
 
 def _edu_texts(doc: Doc) -> list[str]:
-    """Get the texts of the EDUs as they are sent to an engine: with single spaces."""
+    """Get the texts of EDUs as an engine gets them: with single spaces."""
     texts = [" ".join(edu.text.split()) for edu in get_edus(doc)]
     if "" in texts:
         raise RstError(Errors.R026.format(number=texts.index("") + 1))
@@ -133,36 +110,29 @@ def _edu_texts(doc: Doc) -> list[str]:
 
 
 def _target_pipeline(target: str) -> Language:
-    """Get the tokenizer for translations, one for many languages where spaCy has none."""
+    """Get spaCy's pipeline for a language, or the multilingual one."""
     try:
         return blank_pipeline(base_code(target))
     except RstError:
         return blank_pipeline()
 
 
-def _usable(text: str, translation: str, limit: float, counts: TranslationCounts) -> str:
-    translation = " ".join(translation.split())
-    counts.empty += not translation
-    counts.overlong += len(translation) > limit
-    return translation if 0 < len(translation) <= limit else text
-
-
 def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
-    """Make a Doc with other texts for the same EDUs, in the same sentences and paragraphs."""
+    """Copy a Doc with other texts for its EDUs, in the same sentences and paragraphs."""
     edus = get_edus(doc)
     translated = doc_from_edus(nlp, texts, _paragraph_starts(doc, edus))
     if doc.has_annotation("SENT_START"):
         for token in translated:
             token.is_sent_start = False
         for old, new in zip(edus, get_edus(translated), strict=True):
-            # A boundary may be set on the white space in front of a word.
+            # The boundary may be set on the white space before a word.
             first = next((n for n, token in enumerate(old) if not token.is_space), 0)
             new[0].is_sent_start = any(token.is_sent_start for token in old[: first + 1])
     if (tree := get_tree(doc)) is not None:
         set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
     for key in KEPT_KEYS:
-        if (fact := get_meta(doc, key)) is not None:
-            translated.user_data[key] = fact
+        if (value := get_meta(doc, key)) is not None:
+            translated.user_data[key] = value
     return translated
 
 

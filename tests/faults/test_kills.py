@@ -174,7 +174,8 @@ def test_translate(number, undisturbed, tmp_path):
         write_corpus(tmp_path / "in" / f"{language}.spacy", sample_docs(nlp, [language])[:2])
     table = tmp_path / "table.tsv"
     table.write_text("source\ttarget\ttext\ttranslation\neu\ten\tBai.\tYes.\n", encoding="utf8")
-    options = ("--engine", "table", "--table", table, "--set", "missing=keep")
+    settings = ("--translator.path", table, "--translator.missing", "keep")
+    options = ("--engine", "table", *settings)
     whole = undisturbed("translate", tmp_path, "translate", tmp_path / "in", OUT, *options)
     arguments = ("translate", tmp_path / "in", tmp_path / "out", *options)
     run(*arguments, kill=Point(RENAME, "*/out/*.spacy", number), cwd=tmp_path)

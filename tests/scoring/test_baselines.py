@@ -91,7 +91,7 @@ def test_documents_without_edus_get_no_tree(nlp):
 
 
 def test_unknown_baseline():
-    with pytest.raises(ValueError, match=r"'random' is none of .*sentence-wise"):
+    with pytest.raises(ValueError, match=r"'random' is not one of .*sentence-wise"):
         baseline_examples([], "random")
 
 

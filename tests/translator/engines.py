@@ -15,14 +15,17 @@ class ShoutingTranslator:
 
     name = "shout"
 
-    def __init__(self, version: str = "1", fails_at: str | None = None) -> None:
-        self.version = version
+    def __init__(self, data: str = "1", fails_at: str | None = None) -> None:
+        self.data = data
         self.fails_at = fails_at
         self.calls: list[tuple[list[str], str, str]] = []
 
     @property
     def asked(self) -> list[str]:
         return [segment for segments, _, _ in self.calls for segment in segments]
+
+    def version(self, source: str, target: str) -> str:
+        return self.data
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         if self.fails_at in segments:
@@ -35,10 +38,12 @@ class AnsweringTranslator:
     """Gives the same answers, whatever it is asked."""
 
     name = "answers"
-    version = "1"
 
-    def __init__(self, *answers: str) -> None:
+    def __init__(self, *answers: str | None) -> None:
         self.answers = answers
 
+    def version(self, source: str, target: str) -> str:
+        return "1"
+
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
-        return list(self.answers)
+        return list(self.answers)  # type: ignore[arg-type]

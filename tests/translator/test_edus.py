@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_rst.doc import (
     NAME_KEY,
@@ -20,7 +21,7 @@ from spacy_rst.doc import (
 )
 from spacy_rst.errors import RstError
 from spacy_rst.parser.features import EDU_FEATURES, edu_features
-from spacy_rst.translator.edus import TranslationCounts, translate_docs
+from spacy_rst.translator.edus import translate_docs
 from spacy_rst.tree import RstTree
 from tests.sample import sample_docs
 
@@ -30,10 +31,6 @@ from .engines import AnsweringTranslator, ShoutingTranslator
 @cache
 def docs_in(*languages: str) -> list[Doc]:
     return sample_docs(spacy.blank("xx"), languages)
-
-
-def names(docs):
-    return [doc.user_data[NAME_KEY] for doc in docs]
 
 
 def texts(doc: Doc) -> list[str]:
@@ -48,7 +45,7 @@ def make_doc(*edus: str, lang: str = "es") -> Doc:
 
 def test_edus_and_trees_stay_as_they_are():
     docs = docs_in("es", "eu")
-    counts = TranslationCounts()
+    counts = Counter()
     translated = translate_docs(docs, ShoutingTranslator(), None, "en", counts=counts)
     assert len(translated) == len(docs) > 4
     for old, new in zip(docs, translated, strict=True):
@@ -63,7 +60,7 @@ def test_edus_and_trees_stay_as_they_are():
             "version": "1",
             "texts": texts(old),
         }
-    assert counts == TranslationCounts(len(docs), sum(len(get_edus(doc)) for doc in docs))
+    assert counts == Counter(documents=len(docs), edus=sum(len(get_edus(doc)) for doc in docs))
 
 
 def test_there_is_one_call_for_each_language():
@@ -85,34 +82,22 @@ def test_the_originals_are_not_changed():
     assert doc.to_bytes() == before
 
 
-def test_translated_docs_survive_a_docbin():
-    translated = translate_docs(docs_in("eu"), ShoutingTranslator(), None, "en")
-    stored = DocBin(docs=translated, store_user_data=True).to_bytes()
-    loaded = list(DocBin().from_bytes(stored).get_docs(spacy.blank("en").vocab))
-    for original, old, new in zip(docs_in("eu"), translated, loaded, strict=True):
-        assert texts(new) == texts(old)
-        assert get_tree(new).splits == get_tree(old).splits
-        assert list(new.user_data[TRANSLATED_FROM_KEY]["texts"]) == texts(original)
-
-
-def test_empty_translations_keep_the_text_and_are_counted():
-    counts = TranslationCounts()
-    engine = AnsweringTranslator("One", "", " \n ")
-    (doc,) = translate_docs([make_doc("Uno", "Dos", "Tres")], engine, counts=counts)
-    assert texts(doc) == ["One", "Dos", "Tres"]
-    assert (counts.edus, counts.empty, counts.overlong) == (3, 2, 0)
-
-
-def test_overlong_translations_keep_the_text_and_are_counted():
-    counts = TranslationCounts()
+def test_empty_and_overlong_translations_keep_the_text_and_are_counted():
+    counts = Counter()
     fits, overlong = "x" * (5 * 3 + 50), "x" * (5 * 3 + 51)
-    engine = AnsweringTranslator(fits, overlong)
-    (doc,) = translate_docs([make_doc("Uno", "Dos")], engine, counts=counts)
-    assert texts(doc) == [fits, "Dos"]
-    assert (counts.empty, counts.overlong) == (0, 1)
-    strict = AnsweringTranslator("seven..", "seven..")
-    (doc,) = translate_docs([make_doc("Uno", "Dos")], strict, max_ratio=2, max_extra=0)
-    assert texts(doc) == ["Uno", "Dos"]
+    engine = AnsweringTranslator("One", "", " \n ", fits, overlong)
+    doc = make_doc("Uno", "Dos", "Tres", "Día", "Año")
+    (doc,) = translate_docs([doc], engine, counts=counts)
+    assert texts(doc) == ["One", "Dos", "Tres", fits, "Año"]
+    assert counts == Counter(documents=1, edus=5, kept=3)
+
+
+def test_what_fails_is_not_counted():
+    counts = Counter()
+    docs = [make_doc("Hello .", lang="en"), make_doc("Uno .")]
+    with pytest.raises(RstError):
+        translate_docs(docs, ShoutingTranslator(fails_at="Uno ."), counts=counts)
+    assert not counts
 
 
 def test_engines_get_and_give_single_lines():
@@ -145,7 +130,7 @@ def test_paragraphs_and_sentences_are_kept():
 
 def test_docs_in_the_target_language_are_copied_without_asking():
     engine = ShoutingTranslator()
-    counts = TranslationCounts()
+    counts = Counter()
     docs = [docs_in("en")[0], docs_in("es")[0]]
     english, spanish = translate_docs(docs, engine, None, "eng", counts=counts)
     assert english is not docs[0]
@@ -153,7 +138,7 @@ def test_docs_in_the_target_language_are_copied_without_asking():
     assert english.user_data == docs[0].user_data
     assert get_tree(english).splits == get_tree(docs[0]).splits
     assert [call[1] for call in engine.calls] == ["es"]
-    assert (counts.documents, counts.same_language) == (2, 1)
+    assert (counts["documents"], counts["same_language"]) == (2, 1)
     assert spanish.user_data["rst_lang"] == "eng"
 
 
@@ -189,13 +174,10 @@ def test_docs_without_text_or_tree_are_fine():
     assert translate_docs([], ShoutingTranslator()) == []
 
 
-def test_a_doc_without_edus_is_refused():
-    with pytest.raises(RstError, match="R020"):
-        translate_docs([spacy.blank("es")("Hola .")], ShoutingTranslator())
-
-
-def test_an_edu_of_white_space_is_refused():
+def test_docs_without_edus_and_edus_of_white_space_are_refused():
     doc = spacy.blank("es")("Hola . \n\n ")
+    with pytest.raises(RstError, match="R020"):
+        translate_docs([doc], ShoutingTranslator())
     doc.spans["edus"] = [doc[0:2], doc[2:]]
     with pytest.raises(RstError, match=r"R026\] EDU 2"):
         translate_docs([doc], ShoutingTranslator())
@@ -208,14 +190,13 @@ def test_scores_of_a_predicted_tree_are_kept():
     assert get_tree(new).scores == get_tree(doc).scores
 
 
+@pytest.mark.parametrize("target, lang", [("en", "en"), ("pt_BR", "pt"), ("oci", "xx")])
+def test_the_pipeline_is_that_of_the_target_language_or_multilingual(target, lang):
+    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, target)
+    assert (doc.lang_, doc.user_data["rst_lang"]) == (lang, target)
+
+
 def test_another_pipeline_can_make_the_docs():
     nlp = spacy.blank("en")
     (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), nlp=nlp)
     assert doc.vocab is nlp.vocab
-
-
-def test_languages_that_spacy_does_not_know_get_a_plain_tokenizer():
-    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "oci")
-    assert (doc.lang_, doc.user_data["rst_lang"]) == ("xx", "oci")
-    (doc,) = translate_docs([make_doc("Uno .")], ShoutingTranslator(), None, "pt_BR")
-    assert doc.lang_ == "pt"

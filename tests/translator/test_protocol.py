@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from spacy.util import registry
 
 from spacy_rst.errors import RstError
 from spacy_rst.languages import TO_ALPHA_2, TO_ALPHA_3, base_code, normal_code
-from spacy_rst.translator.protocol import engine_version, translate_checked
+from spacy_rst.translator.protocol import translate_checked
 from tests.processes import run_python
 
 from .engines import AnsweringTranslator, ShoutingTranslator
@@ -42,31 +41,16 @@ def test_every_segment_needs_its_translation(answers):
         translate_checked(AnsweringTranslator(*answers), ["a", "b"], "es", "en")
 
 
-def test_translations_are_strings():
-    with pytest.raises(RstError, match=r"R605.*None.*'b'"):
-        translate_checked(AnsweringTranslator("A", None), ["a", "b"], "es", "en")  # type: ignore[arg-type]
-
-
-def test_the_version_of_a_pair_comes_before_that_of_the_engine():
-    engine = ShoutingTranslator(version="7")
-    assert engine_version(engine, "es", "en") == "7"
-    engine.pair_version = lambda source, target: f"{source}>{target}"  # type: ignore[attr-defined]
-    assert engine_version(engine, "es", "en") == "es>en"
+@pytest.mark.parametrize("answer", [None, "\ud83d"])
+def test_translations_are_strings_of_whole_characters(answer):
+    with pytest.raises(RstError, match=r"R604.*'answers'.*'b'"):
+        translate_checked(AnsweringTranslator("A", answer), ["a", "b"], "es", "en")
 
 
 def test_spacy_finds_the_registry_without_importing_the_package(tmp_path):
     table = tmp_path / "table.tsv"
     table.write_text("source\ttarget\ttext\ttranslation\nes\ten\thola\thello\n", encoding="utf8")
     assert run_python(LOAD_WITHOUT_IMPORT, str(table)).strip() == "['hello']"
-
-
-def test_an_engine_of_ones_own_can_be_registered():
-    @registry.rst_translators("tests.ShoutingTranslator.v1")
-    def make_engine(version: str = "1") -> ShoutingTranslator:
-        return ShoutingTranslator(version)
-
-    config = {"engine": {"@rst_translators": "tests.ShoutingTranslator.v1", "version": "9"}}
-    assert registry.resolve(config)["engine"].version == "9"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +76,3 @@ def test_the_table_of_codes_has_no_slip():
     assert all(len(code) == 2 for code in TO_ALPHA_3)
     assert all(len(code) == 3 for code in TO_ALPHA_2)
     assert len(TO_ALPHA_2) == len(TO_ALPHA_3)
-
-
-def test_half_characters_are_refused():
-    class Halving(ShoutingTranslator):
-        def translate(self, segments, source, target):
-            return ["\ud83d" for _ in segments]
-
-    with pytest.raises(RstError, match="R605"):
-        translate_checked(Halving(), ["uno"], "es", "en")
