@@ -48,7 +48,6 @@ from . import (  # noqa: E402, F401  (registering the commands)
     experiments,
     export,
     parse,
-    prepare,
     show,
     split,
     topics,
