@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,15 +17,14 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_rst.cli._texts import find_texts, read_texts
-from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
+from spacy_rst.cli.convert import LIST_COLUMNS, read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
-from spacy_rst.lab.grid import Cell, read_grid
-from spacy_rst.lab.runner import ResultFolder
+from spacy_rst.layout import check_blocks, read_document
 from spacy_rst.relations import read_relations
 from spacy_rst.translator.table import TableTranslator
 from spacy_rst.tree import RstTree
-from spacy_rst.treebank.convert import convert_document, read_file
+from spacy_rst.treebank.convert import ConversionOptions, convert_document, read_file
 from spacy_rst.treebank.docbin import new_docbin, read_docbin
 from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.syntax import read_syntax, set_syntax
@@ -35,17 +36,7 @@ from .runner import Kind
 
 ROOT = SAMPLE.parent.parent
 LANGUAGES = ("en", "eu")
-GRID = """approaches:
-  encoder: {config: spacy_rst/configs/tiny_test.cfg, corpus: corpus}
-languages:
-  en: [en.gum]
-  'no': [no.rst, no.other]
-trainings: [en, multi, mono]
-seeds: [0, 1]
-edus: both
-overrides:
-  all: {training.max_epochs: 3}
-"""
+ENGLISH = ConversionOptions(lang="en")
 MARKDOWN = """# A *title*
 
 A paragraph, with [a link](x.html "t") and `code`.
@@ -185,10 +176,11 @@ def _read_treebank_files(files: dict[str, bytes], folder: Path) -> None:
         if isinstance(document, RstError):
             problem = document
         else:
-            doc = convert_document(document, lang="en", labels="original", raw_text=raw_text)
+            options = replace(ENGLISH, labels="original", raw_text=raw_text)
+            doc = convert_document(document, options)
             doc.to_bytes()
             get_tree(doc)
-            convert_document(document, lang="en")
+            convert_document(document, ENGLISH)
     if problem is not None:
         raise problem
 
@@ -266,7 +258,8 @@ def _read_splits(content: bytes, folder: Path) -> None:
 
 
 def _read_treebank_list(content: bytes, folder: Path) -> None:
-    _read_list(_write(content, folder, "treebanks.tsv"))
+    with redirect_stdout(io.StringIO()):  # it names treebanks that are not there
+        read_list(_write(content, folder, "treebanks.tsv"), ENGLISH)
 
 
 def _read_relations(content: bytes, folder: Path) -> None:
@@ -308,8 +301,6 @@ def _read_jsonl(content: bytes, folder: Path) -> None:
 
 
 def _read_layout(content: bytes, folder: Path, *, name: str) -> None:
-    from spacy_rst.layout import check_blocks, read_document
-
     layout = read_document(name, content.decode("utf8", errors="replace"))
     check_blocks(layout.text, layout.blocks)
 
@@ -333,41 +324,6 @@ def _read_docbin(content: bytes, folder: Path) -> None:
         get_tree(doc)
 
 
-def _read_grid(content: bytes, folder: Path) -> None:
-    grid = read_grid(_write(content, folder, "grid.yml"))
-    for cell in grid.cells():
-        place = ResultFolder(folder).result(cell)
-        assert place.resolve().parent == (folder / "cells").resolve()
-
-
-def _results() -> list[Any]:
-    counts = [4, 4, 3, 1, 1, 1]
-    document = {"name": "a", "treebank": "en.gum", "source": "a.rs3", "lang": "en"}
-    document |= {"rst": counts, "original": counts, "edus": [3, 3, 3, 3]}
-    return [
-        {
-            "fingerprint": "0" * 64,
-            "checkpoint": {"score": 0.5, "step": 10, "epoch": 1},
-            "times": {"started": "2026-01-01", "train_seconds": 1.0, "score_seconds": 2},
-            "curve": [{"step": 0, "score": 0.1}, {"step": 10, "score": 0.5}],
-            "documents": {part: {"gold": [document]} for part in ("dev", "test")},
-        }
-    ]
-
-
-def _mutate_result(result: Any, rng: Random) -> bytes:
-    if rng.random() < 0.3:
-        return mutate_text(json.dumps(result), rng)
-    return json.dumps(mutate_json(result, rng)).encode("utf8")
-
-
-def _read_result(content: bytes, folder: Path) -> None:
-    cell = Cell("en", "encoder", 0, ("en",))
-    (folder / "cells").mkdir(exist_ok=True)
-    ResultFolder(folder).result(cell).write_bytes(content)
-    ResultFolder(folder).read(cell)
-
-
 def _lists() -> list[str]:
     header = "\t".join((*LIST_COLUMNS, "splits", "options"))
     rows = ["sample.en\ten\tsample/en\tsample/splits.tsv\t", "ru.rrt\tru\trrt\t\tlargest_tree"]
@@ -383,12 +339,12 @@ TEXT_KINDS = {
     "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
     "translations": (_translation_table, _read_translations),
     "jsonl": (_jsonl_texts, _read_jsonl),
-    "grid": (lambda: [GRID], _read_grid),
 }
-LAYOUT_KINDS = {"markdown": ([MARKDOWN], "x.md"), "html": ([HTML], "x.html")}
-if find_spec("spacy_rst.layout") is not None:
-    for _name, (_texts, _file) in LAYOUT_KINDS.items():
-        TEXT_KINDS[_name] = (partial(list, _texts), partial(_read_layout, name=_file))
+LAYOUT_KINDS = {"markdown": (MARKDOWN, "x.md"), "html": (HTML, "x.html")}
+TEXT_KINDS |= {
+    name: (partial(list, [text]), partial(_read_layout, name=file))
+    for name, (text, file) in LAYOUT_KINDS.items()
+}
 
 KINDS = {name: Kind(name, seeds, mutate_text, read) for name, (seeds, read) in TEXT_KINDS.items()}
 for _kind in (
@@ -396,6 +352,5 @@ for _kind in (
     Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
     Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
     Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
-    Kind("result", _results, _mutate_result, _read_result),
 ):
     KINDS[_kind.name] = _kind
