@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -169,7 +170,7 @@ def read_list(
         if not fnmatchcase(name, only):
             continue
         for column, place in list(paths.items()):
-            if not place.exists():
+            if not os.path.exists(place):  # False also for what cannot be a path
                 msg.warn(f"{name}: nothing at {place}, converted without {column}")
                 del paths[column]
         if "path" in paths:

@@ -16,8 +16,6 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_rst.lab.runner import ResultFolder
-from tests.lab.grids import named, write_grid, write_parts
 from tests.sample import SAMPLE, sample_docs, write_corpus
 
 pytestmark = pytest.mark.slow
@@ -107,9 +105,9 @@ def test_convert(point, is_there, tmp_path):
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_prepare(number, undisturbed, tmp_path):
-    arguments = ("prepare", ROOT / "assets" / "treebanks.tsv", OUT, "--only", "sample.e?")
-    whole = undisturbed("prepare", tmp_path, *arguments)
+def test_convert_a_list(number, undisturbed, tmp_path):
+    arguments = ("convert", ROOT / "assets" / "treebanks.tsv", OUT, "--only", "sample.e?")
+    whole = undisturbed("list", tmp_path, *arguments)
     mine = [tmp_path / "out" if item is OUT else item for item in arguments]
     run(*mine, kill=Point(RENAME, "*/out/*.spacy", number), cwd=tmp_path)
     assert 0 <= len([*(tmp_path / "out").rglob("*.spacy")]) < len(whole)
@@ -181,36 +179,6 @@ def test_translate(number, undisturbed, tmp_path):
     assert len([*(tmp_path / "out").glob("*.spacy")]) == number - 1
     run(*arguments, "--resume", cwd=tmp_path)
     assert contents(tmp_path / "out") == whole
-
-
-@pytest.mark.parametrize(
-    "point",
-    [
-        Point("open", "*/curve.jsonl"),
-        Point(RENAME, "*/models/*"),
-        Point(RENAME, "*/cells/*.json"),
-    ],
-    ids=["training", "model", "result"],
-)
-def test_experiments(point, tmp_path):
-    corpus = write_parts(tmp_path / "corpus")
-    grid = write_grid(tmp_path / "grid.yml", corpus, trainings=["en"])
-    cell = named(grid, "en.encoder.seed0")
-    folders = {name: ResultFolder(tmp_path / name) for name in ("out", "whole")}
-    for name, kill in (("whole", None), ("out", point), ("out", None)):
-        arguments = ("experiments", tmp_path / "grid.yml", folders[name].root, "--cell", cell.name)
-        run(*arguments, kill=kill, cwd=ROOT)
-        if kill is not None:
-            assert folders[name].read(cell) is None
-    results = {name: folder.read(cell) for name, folder in folders.items()}
-    assert results["out"]["scores"] == results["whole"]["scores"]
-    assert results["out"]["documents"] == results["whole"]["documents"]
-    files = {name: _files_of(folder.root) for name, folder in folders.items()}
-    assert files["out"] == files["whole"]
-
-
-def _files_of(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 # A new folder is moved once; one that is there is moved aside first.

@@ -30,8 +30,9 @@ from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.syntax import read_syntax, set_syntax
 from tests.sample import SAMPLE, sample_docs, sample_tree
 from tests.treebank.rs3_files import group, rs3, segment
+from tests.treebank.test_disrpt import HEADER, conllu, row
 
-from .mutators import as_json_lines, mutate_bytes, mutate_json, mutate_text
+from .mutators import mutate_bytes, mutate_json, mutate_text
 from .runner import Kind
 
 ROOT = SAMPLE.parent.parent
@@ -110,47 +111,15 @@ def _dis_texts() -> list[str]:
 
 def _disrpt_files() -> list[dict[str, str]]:
     """Token and relation files as DISRPT writes them."""
-    return [_as_disrpt(tree, suffix) for tree in _trees()[::2] for suffix in (".conllu", ".tok")]
-
-
-def _as_disrpt(tree: RstTree, suffix: str) -> dict[str, str]:
-    tokens, ranges = ["# newdoc_id = d"], []
-    number = 0
-    for edu in tree.edus:
-        words = str(edu).split()
-        ranges.append(f"{number + 1}-{number + len(words)}")
-        for place, word in enumerate(words):
-            number += 1
-            if place == 1 and place + 1 < len(words) and suffix == ".conllu":
-                joined = "".join(words[place : place + 2])
-                tokens.append(f"{number}-{number + 1}\t{joined}" + "\t_" * 8)
-            mark = "Seg=O" if place else "Seg=B-seg"
-            tokens.append("\t".join([str(number), word, *"_______", mark]))
-        if str(edu).endswith("."):
-            tokens.append("")
-    rows = ["doc\tunit1_toks\tunit2_toks\ts1_toks\ts2_toks\tdir\trel_type\torig_label\tlabel"]
-    for dependent, (head, relation) in enumerate(_heads(tree)):
-        if head is not None:
-            left, right = sorted((dependent, head))
-            direction = "1<2" if left == head else "1>2"
-            units = [ranges[left], ranges[right]]
-            rows.append("\t".join(["d", *units, *units, direction, "none", relation, relation]))
-    return {suffix: "\n".join([*tokens, "", ""]), ".rels": "\n".join([*rows, ""])}
-
-
-def _heads(tree: RstTree) -> list[tuple[int | None, str]]:
-    """The EDU that each EDU depends on, by way of the nuclei."""
-    heads: list[tuple[int | None, str]] = [(None, "")] * len(tree)
-    for start, split, end, label in tree.splits:
-        relation, _, nuclearity = label.rpartition("-")
-        left, right = (
-            tree.head(tree.covering(*child)).start for child in ((start, split), (split, end))
-        )
-        if nuclearity == "SN":
-            heads[left] = right, relation.lower()
-        else:
-            heads[right] = left, relation.lower()
-    return heads
+    tokens = conllu("d", ["^She said ,", "that it rains ,", "^so we stay ,", "and wait ."])
+    tokens = tokens.replace("\n4\t", "\n4-5\tthatit" + "\t_" * 8 + "\n4\t")
+    relations = [
+        row("d", "1-3", "4-7", "1>2", "attribution", "1-7"),
+        row("d", "4-7", "8-11", "1<2", "result", "8-14"),
+        row("d", "8-11", "12-14", "1<2", "joint", "8-14"),
+    ]
+    rels = "\n".join([HEADER, *relations, ""])
+    return [{suffix: tokens, ".rels": rels} for suffix in (".conllu", ".tok")]
 
 
 def _mutate_files(files: dict[str, str], rng: Random) -> dict[str, bytes]:
@@ -288,7 +257,8 @@ def _files(*names: str) -> Callable[[], Sequence[str]]:
 
 def _jsonl_texts() -> list[str]:
     lines = [{"name": f"d{n}", "text": doc.text[:80]} for n, doc in enumerate(_docs())]
-    return [as_json_lines(lines), as_json_lines([{"id": 3, "text": "Bai.", "more": [1]}])]
+    more = [{"id": 3, "text": "Bai.", "more": [1]}]
+    return ["".join(json.dumps(line) + "\n" for line in texts) for texts in (lines, more)]
 
 
 def _read_jsonl(content: bytes, folder: Path) -> None:
@@ -326,8 +296,8 @@ def _read_docbin(content: bytes, folder: Path) -> None:
 
 def _lists() -> list[str]:
     header = "\t".join((*LIST_COLUMNS, "splits", "options"))
-    rows = ["sample.en\ten\tsample/en\tsample/splits.tsv\t", "ru.rrt\tru\trrt\t\tlargest_tree"]
-    return ["\n".join([header, *rows, ""]), *_files("assets/treebanks.tsv")()]
+    rows = ["sample.en\ten\t.\ttreebanks.tsv\t", "ru.rrt\tru\t.\t\tlargest_tree"]
+    return ["\n".join([header, *rows, ""])]
 
 
 TEXT_KINDS = {
