@@ -25,7 +25,7 @@ class Hang(BaseException):
 
 @dataclass
 class Kind:
-    """A kind of input: what makes whole ones, damages one, and reads one, with a folder for files."""
+    """A kind of input: what makes whole ones, damages one, and reads one (with a folder)."""
 
     name: str
     make_seeds: Callable[[], Sequence[Any]]
