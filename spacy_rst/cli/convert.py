@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from wasabi import msg
@@ -165,19 +165,24 @@ def read_list(
     """
     banks: list[Treebank] = []
     for _, row in read_table(path, LIST_COLUMNS):
-        name = row["treebank"]
-        paths = {column: path.parent / row[column] for column in PATH_COLUMNS if row.get(column)}
+        name, words = row["treebank"], (row.get("options") or "").split()
+        places = {column: path.parent / row[column] for column in PATH_COLUMNS if row.get(column)}
         if not fnmatchcase(name, only):
             continue
-        for column, place in list(paths.items()):
-            if not os.path.exists(place):  # False also for what cannot be a path
-                msg.warn(f"{name}: nothing at {place}, converted without {column}")
-                del paths[column]
-        if "path" in paths:
-            flags = {flag: True for flag in FLAGS if flag in (row.get("options") or "").split()}
-            folders = {column: paths[column] for column in ("layout", "syntax") if column in paths}
-            own = replace(options, treebank=name, lang=row["lang"], **flags, **folders)
-            banks.append(Treebank(paths["path"], paths.get("splits", splits), own))
+        # `Path.exists` raises for what cannot be a path.
+        if not os.path.exists(places.get("path", "")):
+            msg.warn(f"{name}: nothing at {places.get('path')}, passed over")
+            continue
+        own: dict[str, Any] = {flag: True for flag in FLAGS if flag in words}
+        for kind in ("layout", "syntax"):
+            if kind in places and os.path.exists(places[kind]):
+                own[kind] = places[kind]
+            elif kind in places:
+                msg.warn(f"{name}: nothing at {places[kind]}, converted without {kind}")
+                own[kind] = None
+        own |= {"treebank": name, "lang": row["lang"] or options.lang}
+        splits_path = places.get("splits", splits)
+        banks.append(Treebank(places["path"], splits_path, replace(options, **own)))
     if not banks:
         raise RstError(Errors.R139.format(path=path, only=only))
     return banks

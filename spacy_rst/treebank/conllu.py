@@ -142,7 +142,8 @@ class _Row(NamedTuple):
 
 def _read_sentence(lines: Sequence[NumberedLine]) -> list[Word]:
     """Read the words of a sentence. A line that is not a token raises its number."""
-    comments = dict(match.groups() for _, line in lines if (match := COMMENT.match(line)))
+    found = (COMMENT.match(line) for _, line in lines)
+    comments = {match[1]: match[2].strip() for match in found if match}
     words: list[Word] = []
     token, is_awaited, last_word = _Row(0, 0, 0, [""]), False, 0
     for row in _rows(lines):

@@ -252,7 +252,9 @@ def _usable(item: Item | RstError) -> Item:
 
 
 def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable | None) -> str:
-    split = splits and splits.split_of(document.name, treebank, document.source)
+    split = None
+    if splits is not None:
+        split = splits.split_of(document.name, treebank, document.source)
     if split is None:
         raise RstError(Errors.R136.format(name=document.name, treebank=treebank))
     return split

@@ -175,7 +175,7 @@ def copy_syntax(doc: Doc, copy: Doc, kept: Sequence[int]) -> None:
     copy (Doc): The copy.
     kept (Sequence[int]): The tokens of the Doc that the copy has.
     """
-    sentences = list(accumulate(bool(token.is_sent_start) for token in doc))
+    sentences = list(accumulate(int(bool(token.is_sent_start)) for token in doc))
     tags, labels = [token.pos_ for token in doc], [token.dep_ for token in doc]
     syntax = Syntax([], tags, [token.head.i for token in doc], labels, sentences)
     _Projection(copy, syntax, [[token] for token in kept]).write()
