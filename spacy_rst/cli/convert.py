@@ -147,7 +147,7 @@ def convert_cli(
             files = progress(find_files(bank.path, file_format), f"Reading {name}")
             table = None if None in outputs else _split_table(bank)
             reports[name] = convert_files(files, outputs, bank.options, table)
-        print_reports(reports)
+        _print_reports(reports)
         msg.good(f"Wrote {output_path}")
 
 
@@ -201,11 +201,8 @@ def _language_of(treebank: str) -> str:
     return prefix if len(prefix) in (2, 3) and prefix.isalpha() else MULTI_LANGUAGE
 
 
-def print_reports(reports: Mapping[str, ConversionReport]) -> None:
-    """Print what was left out, and what was done.
-
-    reports (Mapping[str, ConversionReport]): The reports by the names of treebanks.
-    """
+def _print_reports(reports: Mapping[str, ConversionReport]) -> None:
+    """Print what was left out, and what was done, by the names of treebanks."""
     for name, report in reports.items():
         for error in report.skipped:
             msg.warn(f"{name}: skipped. {error}")
