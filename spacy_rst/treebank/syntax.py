@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from graphlib import TopologicalSorter
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import TypeVar
@@ -113,10 +114,10 @@ def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
 
 def _make_syntax(words: list[Word]) -> Syntax:
     sentences = list(accumulate(int(word.starts_sentence) for word in words))
-    starts = {number: place for place, number in reversed(list(enumerate(sentences)))}
-    heads = []
+    heads, start = [], 0
     for place, word in enumerate(words):
-        head = place if word.head == 0 else starts[sentences[place]] + (word.head or 0) - 1
+        start = place if word.starts_sentence else start
+        head = start + word.head - 1 if word.head else place
         if word.head is None or head >= len(words) or sentences[head] != sentences[place]:
             raise ValueError("a word has no head, or one outside its sentence")
         if word.head and head == place:
@@ -140,17 +141,10 @@ def _universal_label(label: str, tag_of_head: str) -> str:
 
 def _depths(heads: Sequence[int]) -> list[int]:
     """Measure how far each node is from the root of its tree, which is its own head."""
-    depths = [0 if head == node else -1 for node, head in enumerate(heads)]
-    for node in range(len(heads)):
-        path = [node]
-        while depths[path[-1]] < 0:
-            path.append(heads[path[-1]])
-            if len(path) > len(heads):
-                raise ValueError("there is a cycle of heads")
-        depth = depths[path.pop()]
-        while path:
-            depth += 1
-            depths[path.pop()] = depth
+    above = {node: () if head == node else (head,) for node, head in enumerate(heads)}
+    depths = [0] * len(heads)
+    for node in TopologicalSorter(above).static_order():  # refuses cycles
+        depths[node] = sum(depths[head] + 1 for head in above[node])
     return depths
 
 
