@@ -110,8 +110,8 @@ def parse_dis(
 
     content (str): The content.
     source (str): Where it came from, named in errors.
-    edus (Sequence[str] | None): The texts of the EDUs, where others than those in it shall be used.
-        Empty ones are left out.
+    edus (Sequence[str] | None): Texts to use instead of those in the brackets. Empty ones are left
+        out.
     RETURNS (TreebankDocument): The document.
     RAISES (RstError): If the content is malformed, or the number of EDUs differs.
     """
@@ -213,7 +213,7 @@ def write_dis(tree: RstTree) -> str:
     """Write a tree in the bracket format.
 
     tree (RstTree): The tree.
-    RETURNS (str): The brackets. Reading and binarising them gives the same tree; a text mark
+    RETURNS (str): The brackets. Reading and binarizing them gives the same tree; a text mark
         (`_!`) inside an EDU gets a space in its middle, since the format cannot quote it.
     """
     lines: list[str] = []

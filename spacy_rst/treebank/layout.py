@@ -1,4 +1,4 @@
-"""Read the layout of a treebank's documents, where other files than those of the trees have it.
+"""Read the layout of a treebank's documents from files beside those of the trees.
 
 GUM's CoNLL-U files name the elements of the page that begin at a sentence, and for how many
 sentences each lasts; GCDT's files have the text with blank lines between paragraphs, and tags
@@ -268,7 +268,7 @@ def _tokens(words: Sequence[Sequence[str]], places: Sequence[int]) -> list[EduTo
 def _blocks_of_edus(
     blocks: Sequence[Block], places: Sequence[int], edu_starts: Sequence[int]
 ) -> tuple[list[Block], list[int]]:
-    """Count blocks in EDUs. A block that begins inside of an EDU begins after it."""
+    """Count blocks in EDUs. A block that begins inside an EDU begins after it."""
     starts = [bisect_left(places, block.start) for block in blocks]
     firsts = [bisect_left(edu_starts, start) for start in starts]
     pairs = zip(starts, firsts, strict=True)

@@ -10,7 +10,7 @@ the parent's type and from how the header declares the relation:
 - a relation declared only as multinuclear on a segment or span group: a further nucleus beside it;
 - anything else: a satellite of the parent.
 
-Segments stand in the order of the file; their ids mean nothing. rs4's signals and secondary edges
+The order of the file is the order of the text; ids mean nothing. rs4's signals and secondary edges
 are not part of the tree.
 """
 

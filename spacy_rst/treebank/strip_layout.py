@@ -15,9 +15,9 @@ from .syntax import copy_syntax
 
 
 def as_running_text(doc: Doc) -> Doc:
-    """Copy a document without its layout, as texts are that lost theirs.
+    """Copy a document without its layout.
 
-    Line breaks are left out, and not only unknown: an encoder would see them.
+    Line breaks are left out, too: an encoder would see them.
 
     doc (Doc): The gold Doc.
     RETURNS (Doc): A Doc with the other tokens, the same EDUs, tree and syntax, and an unknown

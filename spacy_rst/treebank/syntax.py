@@ -1,7 +1,7 @@
 """Read dependency trees from CoNLL-U files, and lay them over the tokens of Docs.
 
-Treebanks keep their syntax in files of their own, with words that need not be the tokens of a Doc:
-a pipeline for many languages cuts Chinese into characters, and a treebank may cut "don't" in two.
+Treebanks keep their syntax in separate files, with words that need not be the tokens of a Doc:
+a multilingual pipeline cuts Chinese into characters, and a treebank may cut "don't" in two.
 Words and tokens meet in the characters of the text:
 
 - Where a word is cut into several tokens, the first one with a letter or digit stands for it. The
@@ -64,7 +64,7 @@ STANFORD_LABELS = {
 # Stanford has one label for what depends on verbs and on nouns.
 STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
 PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
-# Of the characters of a text, so many must be those of the words.
+# The share of a text's characters that the words must match.
 SMALLEST_AGREEMENT = 0.95
 
 Owner = TypeVar("Owner")
