@@ -124,44 +124,21 @@ class Errors(metaclass=_MessagesWithCodes):
         "{source} declares XML entities or refers to other files, which is refused because it can "
         "do harm. Replace the entities by their text."
     )
-    R104 = "{source} has no segment with text, so there is nothing to read."
-    R105 = "{source} has a node without an id or with one used twice ({node}). Number it anew."
-    R106 = (
-        "Node {node} of {source} is attached to {parent}, which does not exist. Attach it to a "
-        "node of the file."
+    R104 = "There is nothing to read in {source}: {problem}."
+    R105 = (
+        "{node} of {source} {problem}. Correct the annotation, or leave the document out with "
+        "--skip-bad."
     )
-    R107 = "Node {node} of {source} is attached to itself through a cycle. Detach one link of it."
     R108 = (
-        "{source} holds several trees, with the roots {roots}. Join them in an editor, or keep the "
-        "largest with --largest-tree (the other units are then counted as removed)."
+        "{source} holds several trees, {trees}. Join them in an editor, or keep the largest with "
+        "--largest-tree (the other units are then counted as removed)."
     )
-    R109 = (
-        "None of the {n_segments} segments of {source} is linked to another. Build the tree first."
-    )
-    R110 = (
-        "What is attached to node {node} of {source} does not lie side by side in the text: spans "
-        "cross. Attach the units so that every span is continuous."
-    )
-    R111 = "Node {node} of {source} has satellites but no nucleus. Attach a nucleus to it."
-    R112 = (
-        "The node over the EDUs {start}:{end} has no nucleus. Mark one of its children as nucleus."
-    )
-    R113 = (
-        "Segment {node} of {source} belongs to the tree but has no text. Write its text, or detach "
-        "it."
-    )
+    R109 = "None of the {n_edus} EDUs of {source} is linked to another. Build the tree first."
     R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
     R120 = (
-        "Line {line} of {source} is not in RST-DT's bracket format. See docs/treebanks.md for it."
+        "Line {line} of {source} is not in the bracket format of RST-DT: {problem}. See "
+        "docs/treebanks.md."
     )
-    R121 = "Line {line} of {source} begins a second tree. Give each tree a file of its own."
-    R122 = "The bracket that line {line} of {source} opens is never closed. Is the file cut off?"
-    R123 = "{source} has no bracket '( Root ...', so there is nothing to read."
-    R124 = (
-        "The leaf at line {line} of {source} has no number, or one out of order. Leaves are "
-        "numbered from 1 in text order."
-    )
-    R125 = "The leaf at line {line} of {source} has no text. Write its text, or list it in .edus."
     R126 = (
         "{source} has {n_edus} EDUs but the .edus file beside it has {n_lines} lines. Make them "
         "agree, or take the second file away."
@@ -190,50 +167,12 @@ class Errors(metaclass=_MessagesWithCodes):
         "The layout of the document {name} does not fit: its text differs from that of the EDUs in "
         "{source}. Take both from the same version of the treebank."
     )
-    R139 = "None of the treebanks in {path} is there{only}. Fetch them first: spacy project assets."
-    R140 = "{source} has no tokens beside it: there is neither {names}. Put one there or name it."
-    R141 = "{source} is not UTF-8 ({error}). Save it as UTF-8."
-    R142 = "The first line of {source} does not name the columns {columns}. Is it a .rels file?"
-    R143 = (
-        "Line {line} of {source} has {found} columns instead of the {expected} that the first line "
-        "names. Complete it."
+    R139 = (
+        "None of the treebanks in {path} that fit '{only}' is there. Fetch them first: spacy "
+        "project assets."
     )
-    R144 = "Line {line} of {source} has the direction '{direction}'. Use '1>2' or '1<2'."
-    R145 = (
-        "'{tokens}' in line {line} of {source} are not tokens. Give ranges such as '1-5,10-12' "
-        "that count from 1."
-    )
-    R146 = (
-        "Line {line} of {source}, in document {doc}, is not a token. It needs ten columns set "
-        "apart by tabs, a word in the second, and its number in the first. The number of a token "
-        "of several words is the range of theirs, which follow it."
-    )
-    R147 = "Line {line} of {source} comes before any '# newdoc_id = ...'. Name the document."
-    R148 = "The document {doc} of {source} is not in {tokens}. Add its tokens."
-    R149 = (
-        "Line {line} of {source} gives a unit of document {doc} a second head. Keep one of the two "
-        "relations."
-    )
-    R150 = (
-        "In document {doc} of {source}, EDU {edu} depends on itself through a cycle of relations. "
-        "Remove one of them."
-    )
-    R151 = (
-        "The relations of document {doc} of {source} form separate trees of {sizes} EDUs. Link "
-        "them, or keep the largest with --largest-tree (the other units are then counted as "
-        "removed)."
-    )
-    R152 = "None of the {n_edus} EDUs of document {doc} is in a relation of {source}. Add some."
-    R153 = "Line {line} of {source} names no relation in the column orig_label. Fill it in."
-    R154 = (
-        "Line {line} of {source} names tokens beyond the {n_words} that document {doc} has. Are "
-        "the tokens from the same release?"
-    )
-    R155 = "Document {doc} of {source} has no tokens. Add them or remove the document."
-    R156 = (
-        "The heads of document {doc} in {source} form no trees. Each word needs a head in its own "
-        "sentence, or 0 for its root."
-    )
+    R140 = "{source} lacks tokens: {problem}. Take both files from the same release."
+    R143 = "Line {line} of {source} {problem}. Correct it, or skip the document with --skip-bad."
     R157 = "{path} cannot be read with --edus-only: this is for DISRPT files (.rels) alone."
 
     # Parser: its training, its corpus
@@ -524,19 +463,6 @@ class Errors(metaclass=_MessagesWithCodes):
     R633 = (
         "The pipeline '{parser}' gave a translation no tree. It needs an 'rst_parser' that is not "
         "disabled; its components are: {pipes}."
-    )
-    R640 = (
-        "Translations of development and test documents must not be learned from, so the reader "
-        "has to know these documents. Name their files or folders as held_out."
-    )
-    R641 = (
-        "There are no translated documents to learn from in {paths} (languages: {languages}; "
-        "{n_held_out} are translations of held-out documents). Make some with 'python -m spacy rst "
-        "translate', or leave augment out."
-    )
-    R642 = (
-        "{number} translated documents are not learned from, as they are development or test "
-        "documents or have no name to tell: '{name}' is the first."
     )
 
     # Agreement

@@ -46,7 +46,6 @@ from . import (  # noqa: E402, F401  (registering the commands)
     evaluate,
     export,
     parse,
-    prepare,
     show,
     split,
     train,

@@ -1,16 +1,21 @@
-"""`python -m spacy rst convert`: treebank files to a DocBin."""
+"""`python -m spacy rst convert`: treebanks to DocBins."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from wasabi import msg
 
+from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE
 from ..relations import read_relations
+from ..tables import read_table
 from ..treebank.convert import (
     ConversionOptions,
     ConversionReport,
@@ -19,43 +24,42 @@ from ..treebank.convert import (
     convert_files,
     find_files,
 )
-from ..treebank.splits import SplitTable
+from ..treebank.splits import SPLIT_NAMES, SplitTable
 from . import rst_app
 from ._util import clean_errors, progress
 
-LabelsOption = Annotated[LabelSet, typer.Option(help="The 18 classes, or the treebank's own")]
-RelationsOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="TSV with the columns treebank, label and class, which comes before our own table"
-    ),
-]
-SkipBadOption = Annotated[
-    bool, typer.Option(help="Report documents that cannot be read, and go on")
-]
-RawTextOption = Annotated[
-    bool,
-    typer.Option(
-        help="Guess the spaces that a treebank lost, and tokenize as a multilingual pipeline does"
-    ),
-]
+LIST_SUFFIX = ".tsv"
+LIST_COLUMNS = ("treebank", "lang", "path")
+PATH_COLUMNS = ("path", "splits", "layout", "syntax")
+FLAGS = ("largest_tree", "edus_only")  # what the column `options` may say
+
+
+class Treebank(NamedTuple):
+    """A treebank to convert: its files, its table of splits, and how to read them."""
+
+    path: Path
+    splits: Path | None
+    options: ConversionOptions
 
 
 @rst_app.command("convert")
 def convert_cli(
     input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A treebank file, or a folder")
+        Path, typer.Argument(metavar="INPUT", help="A treebank file, a folder, or a list (.tsv)")
     ],
     output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT.spacy", help="The DocBin to write")
+        Path, typer.Argument(metavar="OUTPUT", help="The DocBin to write; for a list, a folder")
     ],
     file_format: Annotated[
-        FileFormat, typer.Option("--format", help="Format of the input")
+        FileFormat, typer.Option("--format", "-f", help="Format of the input")
     ] = FileFormat.auto,
     treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. en.gum")] = "",
     lang: Annotated[
         str, typer.Option(help="Language code. Default: what the treebank's name begins with")
     ] = "",
+    only: Annotated[
+        str, typer.Option(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")
+    ] = "*",
     splits: Annotated[
         Path | None,
         typer.Option(
@@ -65,16 +69,30 @@ def convert_cli(
     split: Annotated[
         str | None, typer.Option(help="Only the documents of this split, e.g. train")
     ] = None,
-    labels: LabelsOption = LabelSet.coarse,
-    relations: RelationsOption = None,
-    skip_bad: SkipBadOption = False,
+    labels: Annotated[
+        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
+    ] = LabelSet.coarse,
+    relations: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV with the columns treebank, label and class, which comes before our own table"
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option(help="Report documents that cannot be read, and go on")
+    ] = False,
     largest_tree: Annotated[
-        bool, typer.Option(help="Of a file with several trees, keep the largest")
+        bool, typer.Option(help="Keep the largest tree of a document that has several")
     ] = False,
     keep_blanked: Annotated[
         bool, typer.Option(help="Keep documents whose words are blanked")
     ] = False,
-    raw_text: RawTextOption = False,
+    raw_text: Annotated[
+        bool,
+        typer.Option(
+            help="Guess the spaces that a treebank lost, and use a multilingual tokenizer"
+        ),
+    ] = False,
     layout: Annotated[
         Path | None,
         typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
@@ -87,15 +105,20 @@ def convert_cli(
         bool, typer.Option("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
     ] = False,
 ) -> None:
-    """Convert an RST treebank (rs3, rs4, dis or DISRPT) into a DocBin for training.
+    """Convert RST treebanks (rs3, rs4, dis or DISRPT) into DocBins for training.
+
+    INPUT may be a list of treebanks: a TSV file with the columns treebank, lang and path, and
+    where needed splits, options (largest_tree, edus_only), layout and syntax. Its paths start from
+    its folder, and an empty cell stands for the option of the same name. Treebanks that are not
+    there are passed over. Each split of each treebank becomes OUTPUT/SPLIT/TREEBANK.spacy.
 
     \b
     Examples:
       python -m spacy rst convert gum/rst/rstweb gum.spacy --treebank en.gum
       python -m spacy rst convert pcc/ dev.spacy --lang de --splits splits.tsv --split dev
+      python -m spacy rst convert assets/treebanks.tsv corpus --only 'sample.*'
     """
-    with clean_errors():
-        files = find_files(input_path, file_format)
+    with clean_errors("convert"):
         options = ConversionOptions(
             file_format=file_format,
             treebank=treebank,
@@ -110,29 +133,67 @@ def convert_cli(
             syntax=syntax,
             edus_only=edus_only,
         )
-        report = convert_files(
-            progress(files, f"Reading {input_path.name}"),
-            {split: output_path},
-            options,
-            None if split is None else split_table(splits, treebank),
-        )
-        print_reports({treebank or input_path.name: report})
-        counts = ", ".join(f"{label} {count}" for label, count in report.labels.most_common())
-        msg.text(f"Labels: {counts}")
+        banks = [Treebank(input_path, splits, options)]
+        is_list = input_path.suffix == LIST_SUFFIX
+        if is_list:
+            banks = read_list(input_path, options, splits, only)
+        reports: dict[str, ConversionReport] = {}
+        for bank in banks:
+            name = bank.options.treebank or bank.path.name
+            outputs: dict[str | None, Path] = {split: output_path}
+            if is_list:
+                parts = (split,) if split else SPLIT_NAMES
+                outputs = {part: output_path / part / f"{name}.spacy" for part in parts}
+            files = progress(find_files(bank.path, file_format), f"Reading {name}")
+            table = None if None in outputs else _split_table(bank)
+            reports[name] = convert_files(files, outputs, bank.options, table)
+        _print_reports(reports)
         msg.good(f"Wrote {output_path}")
 
 
-def split_table(path: Path | None, treebank: str) -> SplitTable | None:
-    """Get the splits of a treebank.
+def read_list(
+    path: Path, options: ConversionOptions, splits: Path | None = None, only: str = "*"
+) -> list[Treebank]:
+    """Read a list of treebanks.
 
-    path (Optional[Path]): The user's own table, which comes first.
-    treebank (str): The treebank's name.
-    RETURNS (Optional[SplitTable]): The table, None where there is none for this treebank.
+    path (Path): The TSV file.
+    options (ConversionOptions): What holds where a cell is empty.
+    splits (Path | None): The table of splits, likewise.
+    only (str): A pattern for their names.
+    RETURNS (list[Treebank]): Those that fit and exist. The others are named.
+    RAISES (RstError): If there is none.
     """
-    if path is not None:
-        return SplitTable.from_file(path)
+    banks: list[Treebank] = []
+    for _, row in read_table(path, LIST_COLUMNS):
+        name, words = row["treebank"], (row.get("options") or "").split()
+        places = {column: path.parent / row[column] for column in PATH_COLUMNS if row.get(column)}
+        if not fnmatchcase(name, only):
+            continue
+        # `Path.exists` raises for what cannot be a path.
+        if not os.path.exists(places.get("path", "")):
+            msg.warn(f"{name}: nothing at {places.get('path')}, passed over")
+            continue
+        own: dict[str, Any] = {flag: True for flag in FLAGS if flag in words}
+        for kind in ("layout", "syntax"):
+            if kind in places and os.path.exists(places[kind]):
+                own[kind] = places[kind]
+            elif kind in places:
+                msg.warn(f"{name}: nothing at {places[kind]}, converted without {kind}")
+                own[kind] = None
+        own |= {"treebank": name, "lang": row["lang"] or options.lang}
+        splits_path = places.get("splits", splits)
+        banks.append(Treebank(places["path"], splits_path, replace(options, **own)))
+    if not banks:
+        raise RstError(Errors.R139.format(path=path, only=only))
+    return banks
+
+
+def _split_table(bank: Treebank) -> SplitTable | None:
+    """Get the user's own table, or the official splits of the treebank where there are any."""
+    if bank.splits is not None:
+        return SplitTable.from_file(bank.splits)
     official = SplitTable.official()
-    return official if treebank in official.treebanks else None
+    return official if bank.options.treebank in official.treebanks else None
 
 
 def _language_of(treebank: str) -> str:
@@ -140,24 +201,21 @@ def _language_of(treebank: str) -> str:
     return prefix if len(prefix) in (2, 3) and prefix.isalpha() else MULTI_LANGUAGE
 
 
-def print_reports(reports: Mapping[str, ConversionReport]) -> None:
-    """Say what was left out, and what was done.
-
-    reports (Mapping[str, ConversionReport]): The reports by the names of treebanks.
-    """
+def _print_reports(reports: Mapping[str, ConversionReport]) -> None:
+    """Print what was left out, and what was done, by the names of treebanks."""
     for name, report in reports.items():
         for error in report.skipped:
             msg.warn(f"{name}: skipped. {error}")
         if report.blanked:
             msg.warn(f"{name}: words are blanked, left out. {', '.join(report.blanked)}")
-        if report.other_words:
-            names = ", ".join(report.other_words)
+        if report.mismatched:
+            names = ", ".join(report.mismatched)
             msg.warn(f"{name}: the syntax has other words, left out. {names}")
     rows = [(name, *report.rows().values()) for name, report in reports.items()]
-    header = ("Treebank", *ConversionReport().rows())
+    header = ("treebank", *ConversionReport().rows())
     msg.table(rows, header=header, divider=True, aligns=("l", *"r" * len(header[1:])))
     msg.text(
-        "Labels: different ones. Removed: units not linked to the tree. Kept: documents that keep "
-        "the treebank's tokens in spite of --raw-text, as an EDU begins inside of one of ours. "
-        "Other: documents of another split, or of none."
+        "labels: different ones. removed: units not linked to the tree. kept: documents that keep "
+        "the treebank's tokens in spite of --raw-text, because an EDU begins inside a token. "
+        "crossing: EDUs across the border of a block. other: documents of another split."
     )

@@ -20,7 +20,8 @@ def binarize(document: TreebankDocument) -> RstTree:
     document (TreebankDocument): What a reader yielded.
     RETURNS (RstTree): The tree over the document's EDUs as strings.
     """
-    splits = [split for node in _nodes(document) for split in _split_node(node)]
+    source = document.source or "the input"
+    splits = [split for node in _nodes(document) for split in _split_node(node, source)]
     return RstTree.from_splits(splits, document.edus)
 
 
@@ -41,14 +42,16 @@ def multinuclear_parts(document: TreebankDocument) -> Iterator[tuple[int, int]]:
             yield nucleus.start, nuclei[-1].end
 
 
-def _split_node(node: NaryNode) -> Iterator[Split]:
+def _split_node(node: NaryNode, source: str) -> Iterator[Split]:
     """Divide the children of one n-ary node, outermost split last."""
     children = node.children
     if not children:
         return
     nuclei = [index for index, child in enumerate(children) if child.role == NUCLEUS]
     if not nuclei:
-        raise RstError(Errors.R112.format(start=node.start, end=node.end))
+        place = f"The node over the EDUs {node.start + 1} to {node.end}"
+        problem = "has satellites but no nucleus"
+        raise RstError(Errors.R105.format(node=place, source=source, problem=problem))
     first, last = nuclei[0], nuclei[-1]
     core = children[first : last + 1]
     yield from _split_nuclei(core)

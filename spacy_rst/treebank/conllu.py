@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, RstError
+from .files import in_file
 
+SUFFIX = ".conllu"
 N_TOKEN_COLUMNS = 10
 EDU_START_MARKS = frozenset({"Seg=B-seg", "BeginSeg=Yes"})
 NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:[_ ]id)?\s*=\s*(.+)")
-SPEAKER = re.compile(r"#\s*speaker\s*=\s*(.+)")
+COMMENT = re.compile(r"#\s*(\w+)\s*=\s*(.+)")
 TOKEN_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 EMPTY_NODE = re.compile(r"\d+\.\d+")
 WORD_NUMBER = re.compile(r"[0-9]{1,9}")
+NOT_A_TOKEN = (
+    "is not a token: that has ten columns set apart by tabs, with its number in the first and the "
+    "word in the second; the range of a multi-word token comes before its words"
+)
+
+NumberedLine = tuple[int, str]
 
 
 class Written(NamedTuple):
@@ -39,27 +45,57 @@ class Word(NamedTuple):
     form (str): The word.
     space_after (bool): Whether a space follows it.
     starts_edu (bool): Whether an EDU is marked to begin with it.
-    starts_sentence (bool): Whether it is the first of a sentence.
+    comments (Mapping[str, str] | None): The comments on the sentence that it begins, such as
+        "speaker". None inside a sentence.
     written (Written | None): The multi-word token that it is the first word of.
     pos (str): What the column UPOS says.
     head (int | None): The number of its head in the sentence, from 1; 0 for a root, None where the
         file does not say.
     dep (str): What the column DEPREL says.
-    speaker (str | None): Who says the sentence that it begins, where the file tells.
     """
 
     form: str
     space_after: bool
     starts_edu: bool
-    starts_sentence: bool
+    comments: Mapping[str, str] | None
     written: Written | None = None
     pos: str = "_"
     head: int | None = None
     dep: str = "_"
-    speaker: str | None = None
+
+    @property
+    def starts_sentence(self) -> bool:
+        """RETURNS (bool): Whether it is the first of a sentence."""
+        return self.comments is not None
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+def read_words(path: Path) -> Iterator[tuple[str, list[Word] | RstError]]:
+    """Read the words of one document after the other.
+
+    path (Path): The file. Without `# newdoc id = ...` it is one document with the file's name.
+    YIELDS (tuple[str, list[Word] | RstError]): The name of each document with its words, or with
+        the first problem it has.
+    RAISES (RstError): If the file as a whole cannot be read.
+    """
+    name, is_named = path.stem, False
+    words: list[Word] = []
+    problem: RstError | None = None
+    for lines in _blocks(numbered_lines(path)):
+        new_document = NEW_DOCUMENT.match(lines[0][1])
+        if new_document:
+            if is_named or words or problem:
+                yield name, problem or words
+            name, words, problem, is_named = new_document[1].strip(), [], None, True
+        try:
+            words += _read_sentence(lines)
+        except ValueError as error:
+            message = Errors.R143.format(line=error, source=path, problem=NOT_A_TOKEN)
+            problem = problem or RstError(message)
+    if is_named or words or problem:
+        yield name, problem or words
+
+
+def numbered_lines(path: Path) -> Iterator[NumberedLine]:
     """Number the lines of a file, reading one at a time.
 
     path (Path): The file.
@@ -71,106 +107,95 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, start=1):
                 yield number, line.rstrip("\n")
         except UnicodeDecodeError as error:
-            raise RstError(Errors.R141.format(source=path, error=error)) from error
+            raise in_file(error, path) from error
 
 
-def read_words(path: Path) -> Iterator[tuple[str, list[Word] | RstError]]:
-    """Read the words of one document after the other.
-
-    path (Path): The file.
-    YIELDS (tuple[str, list[Word] | RstError]): The name of each document with its words, or with
-        the first problem it has.
-    RAISES (RstError): If the file as a whole cannot be read.
-    """
-    name: str | None = None
-    words: list[Word] = []
-    problem: RstError | None = None
-    sentence = _Sentence()
-    for number, line in chain(lines_of(path), [(0, "")]):
-        new_document, speaker = NEW_DOCUMENT.match(line), SPEAKER.match(line)
-        if new_document or not line.strip():
-            if sentence.lacks_words and problem is None:
-                problem = _no_token(path, sentence.range_line, name)
-            sentence = _Sentence()
-        if new_document:
-            if name is not None:
-                yield name, problem or words
-            name, words, problem = new_document[1].strip(), [], None
-        elif speaker:
-            sentence.speaker = speaker[1].strip()
-        elif line.strip() and not line.startswith("#"):
-            if name is None:
-                raise RstError(Errors.R147.format(source=path, line=number))
-            try:
-                word = sentence.read(number, line.split("\t"))
-                words += [] if word is None else [word]
-            except ValueError:
-                problem = problem or _no_token(path, number, name)
-    if name is not None:
-        yield name, problem or words
+def _blocks(lines: Iterable[NumberedLine]) -> Iterator[list[NumberedLine]]:
+    """Divide a file into sentences: at blank lines, and where a document begins."""
+    block: list[NumberedLine] = []
+    for number, line in lines:
+        is_blank = not line.strip()
+        if block and (is_blank or NEW_DOCUMENT.match(line)):
+            yield block
+            block = []
+        if not is_blank:
+            block.append((number, line))
+    if block:
+        yield block
 
 
-def _no_token(path: Path, line: int, name: str | None) -> RstError:
-    return RstError(Errors.R146.format(source=path, line=line, doc=name))
+class _Row(NamedTuple):
+    """A line about a word, or about a token of several words, whose numbers it gives."""
 
-
-@dataclass(slots=True)
-class _Sentence:
-    """Reads the tokens of a sentence, line by line."""
-
-    last_word: int = 0
-    range_line: int = 0
-    range_start: int = 0
-    range_end: int = 0
-    range_form: str = ""
-    written: Written | None = None
-    starts: bool = True
-    speaker: str | None = None
+    line: int
+    first: int
+    last: int
+    columns: list[str]
 
     @property
-    def lacks_words(self) -> bool:
-        """Whether the words of a multi-word token did not all come."""
-        return self.range_end > self.last_word
+    def is_range(self) -> bool:
+        return "-" in self.columns[0]
 
-    def _shares_last_word(self, first: int, last: int, form: str) -> bool:
-        """Whether a multi-word token goes on with the last word of the one before: STAC writes
-        "things'll've" as "things'll" and "'ll've"."""
-        if self.written or not first == self.range_end < last:
-            return False
-        return any(self.range_form.endswith(form[:size]) for size in range(1, len(form)))
+    def as_written(self) -> Written:
+        return Written(self.columns[1], _has_space_after(self.columns), self.last - self.first + 1)
 
-    def read(self, number: int, fields: list[str]) -> Word | None:
-        """Read a line. A multi-word token gives no word, but waits for its first."""
-        if EMPTY_NODE.fullmatch(fields[0]):
-            return None
-        position = TOKEN_RANGE.fullmatch(fields[0])
-        if position is None or len(fields) != N_TOKEN_COLUMNS or not fields[1].strip():
-            raise ValueError("not a token")
-        first, last = int(position[1]), int(position[2] or position[1])
-        marks = fields[9].split("|")
-        space_after = "SpaceAfter=No" not in marks
-        if position[2]:
-            if self._shares_last_word(first, last, fields[1]):
-                return None
-            if self.written or not self.range_end < first <= last:
-                raise ValueError("not a range of words to come")
-            self.range_line, self.range_start, self.range_end = number, first, last
-            self.range_form = fields[1]
-            self.written = Written(fields[1], space_after, last - first + 1)
-            return None
-        if self.written and first != self.range_start:
-            raise ValueError("not the first word of the range")
-        starts_edu = not EDU_START_MARKS.isdisjoint(marks)
-        word = Word(
-            form=fields[1],
-            space_after=space_after,
-            starts_edu=starts_edu,
-            starts_sentence=self.starts,
-            written=self.written,
-            pos=fields[3],
-            head=int(fields[6]) if WORD_NUMBER.fullmatch(fields[6]) else None,
-            dep=fields[7],
-            speaker=self.speaker if self.starts else None,
-        )
-        self.last_word, self.written, self.starts = first, None, False
-        return word
+
+def _read_sentence(lines: Sequence[NumberedLine]) -> list[Word]:
+    """Read the words of a sentence. A line that is not a token raises its number."""
+    found = (COMMENT.match(line) for _, line in lines)
+    comments = {match[1]: match[2].strip() for match in found if match}
+    words: list[Word] = []
+    token, is_awaited, last_word = _Row(0, 0, 0, [""]), False, 0
+    for row in _rows(lines):
+        if not row.is_range:
+            if is_awaited and row.first != token.first:
+                raise ValueError(row.line)
+            written = token.as_written() if is_awaited else None
+            words.append(_make_word(row.columns, None if words else comments, written))
+            is_awaited, last_word = False, row.first
+        elif is_awaited or not _shares_last_word(token, row):
+            if is_awaited or not token.last < row.first <= row.last:
+                raise ValueError(row.line)
+            token, is_awaited = row, True
+    if token.last > last_word:
+        raise ValueError(token.line)
+    return words
+
+
+def _rows(lines: Iterable[NumberedLine]) -> Iterator[_Row]:
+    for number, line in lines:
+        columns = line.split("\t")
+        if line.startswith("#") or EMPTY_NODE.fullmatch(columns[0]):
+            continue
+        position = TOKEN_RANGE.fullmatch(columns[0])
+        if position is None or len(columns) != N_TOKEN_COLUMNS or not columns[1].strip():
+            raise ValueError(number)
+        yield _Row(number, int(position[1]), int(position[2] or position[1]), columns)
+
+
+def _shares_last_word(token: _Row, following: _Row) -> bool:
+    """Whether a multi-word token goes on with the last word of the one before: STAC writes
+    "things'll've" as "things'll" and "'ll've"."""
+    if not following.first == token.last < following.last:
+        return False
+    form = following.columns[1]
+    return any(token.columns[1].endswith(form[:size]) for size in range(1, len(form)))
+
+
+def _make_word(
+    columns: Sequence[str], comments: Mapping[str, str] | None, written: Written | None
+) -> Word:
+    return Word(
+        form=columns[1],
+        space_after=_has_space_after(columns),
+        starts_edu=not EDU_START_MARKS.isdisjoint(columns[9].split("|")),
+        comments=comments,
+        written=written,
+        pos=columns[3],
+        head=int(columns[6]) if WORD_NUMBER.fullmatch(columns[6]) else None,
+        dep=columns[7],
+    )
+
+
+def _has_space_after(columns: Sequence[str]) -> bool:
+    return "SpaceAfter=No" not in columns[9].split("|")

@@ -1,16 +1,20 @@
-"""Turn treebanks into Docs and DocBins."""
+"""Turn treebanks into DocBins.
+
+The way of a document: a reader yields it (`read_file`), files beside it give its layout and syntax
+(`layout`, `syntax`), `tokens` makes a Doc of it, `convert_document` adds the tree and what is known
+about the document, and `convert_files` collects the Docs of each split in a DocBin.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
-from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from ..doc import (
     BLANKED_KEY,
@@ -18,33 +22,31 @@ from ..doc import (
     JOINED_KEY,
     LANGUAGE_KEY,
     NAME_KEY,
-    PARAGRAPH_BREAK,
     SOURCE_KEY,
-    TREE_KEY,
     TREEBANK_KEY,
     UNLINKED_KEY,
     edu_places,
-    set_edus,
     set_tree,
 )
 from ..doc_layout import set_layout
 from ..errors import Errors, RstError
-from ..languages import MULTI_LANGUAGE, blank_pipeline, multilingual_pipeline
-from ..layout import Block
-from ..orthography import is_unspaced
+from ..languages import MULTI_LANGUAGE
 from ..relations import RelationTable, join_label, relation_class, split_label
 from ..tree import RstTree
 from .binarize import binarize, multinuclear_parts
-from .detokenize import ESCAPED_BRACKETS, guess_spaces
 from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
-from .document import EduTokens, TreebankDocument, in_file
-from .layout import find_layouts, read_layout, with_layout
+from .document import TreebankDocument
+from .files import in_file, list_files
+from .layout import read_layouts, with_layout
 from .rs3 import read_rs3
 from .splits import SplitTable
 from .syntax import Syntax, read_syntax, set_syntax
-from .text import is_blanked, is_space_tokenized
+from .text import is_blanked
+from .tokens import make_doc, retokenize
+
+Item = TypeVar("Item")
 
 
 class FileFormat(StrEnum):
@@ -77,11 +79,13 @@ class ConversionOptions:
     labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
     relations (RelationTable | None): Classes of labels, which come before those of the package.
     skip_bad (bool): Report a document that cannot be read and go on, instead of stopping.
-    largest_tree (bool): Keep the largest tree of a file that holds several.
+    largest_tree (bool): Keep the largest tree of a document that has several.
     keep_blanked (bool): Keep documents whose words are blanked with underscores.
-    raw_text (bool): Write and tokenize the text as a pipeline would meet it.
-    layout (Path | None): A folder with the files of the treebank's layout, where it has such.
-    syntax (Path | None): A folder with CoNLL-U files of the treebank's syntax, likewise.
+    raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
+        tokenize it as a multilingual pipeline does. Where an EDU would begin inside a token, the
+        tokens stay as they are.
+    layout (Path | None): A folder with files that give the layout of the documents.
+    syntax (Path | None): A folder with CoNLL-U files that give their syntax and sentences.
     edus_only (bool): Read the EDUs of DISRPT files and not their relations.
     """
 
@@ -99,6 +103,9 @@ class ConversionOptions:
     edus_only: bool = False
 
 
+DEFAULTS = ConversionOptions()
+
+
 @dataclass(slots=True)
 class ConversionReport:
     """What a conversion did.
@@ -108,14 +115,13 @@ class ConversionReport:
     edus (int): Their EDUs.
     labels (Counter): Their labels.
     removed (int): Units that were not linked to a tree and left out.
-    kept_tokens (int): Documents that kept the treebank's tokens though they should be tokenized as
-        a pipeline does: an EDU begins inside of a token of it.
-    with_layout (int): Documents whose layout is known.
-    blocks (Counter): Their blocks, by kind.
+    kept (int): Documents that kept the treebank's tokens in spite of `raw_text`.
+    layout (int): Documents whose layout is known.
+    blocks (int): Their blocks.
     crossing (int): EDUs that go over the end of a block.
-    with_syntax (int): Documents whose syntax is known.
-    other_words (list[str]): Documents that stay without syntax, as its words are not theirs.
-    other_splits (int): Documents left out because they belong to another split.
+    syntax (int): Documents whose syntax is known.
+    mismatched (list[str]): Documents without syntax because the syntax has other words.
+    other (int): Documents left out because they belong to another split.
     blanked (list[str]): Documents left out because their words are blanked.
     skipped (list[RstError]): What could not be read, with the reason.
     """
@@ -125,33 +131,20 @@ class ConversionReport:
     edus: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     removed: int = 0
-    kept_tokens: int = 0
-    with_layout: int = 0
-    blocks: Counter[str] = field(default_factory=Counter)
+    kept: int = 0
+    layout: int = 0
+    blocks: int = 0
     crossing: int = 0
-    with_syntax: int = 0
-    other_words: list[str] = field(default_factory=list)
-    other_splits: int = 0
+    syntax: int = 0
+    mismatched: list[str] = field(default_factory=list)
+    other: int = 0
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
 
     def rows(self) -> dict[str, int]:
-        """RETURNS (dict[str, int]): All counts, with a short name for each."""
-        return {
-            "Files": self.files,
-            "Documents": self.documents,
-            "EDUs": self.edus,
-            "Labels": len(self.labels),
-            "Removed": self.removed,
-            "Kept": self.kept_tokens,
-            "Layout": self.with_layout,
-            "Blocks": self.blocks.total(),
-            "Crossing": self.crossing,
-            "Syntax": self.with_syntax,
-            "Other": self.other_splits,
-            "Blanked": len(self.blanked),
-            "Skipped": len(self.skipped),
-        }
+        """RETURNS (dict[str, int]): All counts by name; of labels, the number of different ones."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: v if isinstance(v, int) else len(v) for name, v in values.items()}
 
 
 def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
@@ -162,17 +155,8 @@ def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
     RETURNS (list[Path]): The files, sorted.
     RAISES (RstError): If there is none.
     """
-    if not path.exists():
-        raise RstError(Errors.R131.format(path=path))
-    if path.is_file():
-        return [path]
-    wanted = {s for s, name in SUFFIXES.items() if file_format in (FileFormat.auto, name)}
-    # A link to nothing is reported when it is read, not passed over.
-    known = (file for file in path.rglob("*") if file.suffix in wanted)
-    files = sorted(file for file in known if file.is_file() or not file.exists())
-    if not files:
-        raise RstError(Errors.R132.format(path=path, suffixes=", ".join(sorted(wanted))))
-    return files
+    wanted = (s for s, name in SUFFIXES.items() if file_format in (FileFormat.auto, name))
+    return list_files(path, sorted(wanted))
 
 
 def read_file(
@@ -186,7 +170,7 @@ def read_file(
 
     path (Path): The file.
     file_format (str): Its format, or "auto" to tell from its name.
-    largest_tree (bool): Keep the largest tree of a file that holds several.
+    largest_tree (bool): Keep the largest tree of a document that has several.
     edus_only (bool): Read EDUs and no trees, which only DISRPT files allow.
     YIELDS (TreebankDocument | RstError): Each document, or why it could not be read.
     """
@@ -205,172 +189,6 @@ def read_file(
             raise RstError(Errors.R133.format(path=path, suffixes=known))
     except Exception as error:  # a damaged file may make a reader raise anything
         yield in_file(error, path)
-
-
-def with_classes(
-    tree: RstTree,
-    treebank: str | None = None,
-    source: str | None = None,
-    relations: RelationTable | None = None,
-) -> RstTree:
-    """Replace the relations of a tree by their classes.
-
-    tree (RstTree): The tree, with a treebank's own relations.
-    treebank (str | None): The treebank's name.
-    source (str | None): The file, named in errors.
-    relations (RelationTable | None): Classes of labels, which come before those of the package.
-    RETURNS (RstTree): A tree of the same shape.
-    """
-    splits = []
-    for split in tree.splits:
-        relation, nuclearity = split_label(split.label)
-        label = join_label(relation_class(relation, treebank, source, relations), nuclearity)
-        splits.append(split._replace(label=label))
-    return RstTree.from_splits(splits, tree.edus, tree.scores)
-
-
-def convert_document(
-    document: TreebankDocument,
-    *,
-    treebank: str = "",
-    lang: str = MULTI_LANGUAGE,
-    labels: str = LabelSet.coarse,
-    relations: RelationTable | None = None,
-    raw_text: bool = False,
-    syntax: Syntax | None = None,
-    report: ConversionReport | None = None,
-) -> Doc:
-    """Make a Doc with its EDUs, tree, syntax, language and source. Where the treebank gives no
-    tokens, the language's tokenizer makes them.
-
-    document (TreebankDocument): The document.
-    treebank (str): The treebank's name.
-    lang (str): The language's code.
-    labels (str): "coarse" for the 18 classes, "original" for the treebank's own.
-    relations (RelationTable | None): Classes of labels, which come before those of the package.
-    raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
-        tokenize it as a pipeline for many languages does. Where an EDU would begin inside of a
-        token, the tokens stay as they are.
-    syntax (Syntax | None): The document's syntax, which also tells the sentences. Left out where
-        its words are not those of the text.
-    report (ConversionReport | None): The document is added to its counts.
-    RETURNS (Doc): The Doc.
-    """
-    report = ConversionReport() if report is None else report
-    tree = None if document.root is None else binarize(document)
-    if tree is not None and labels == LabelSet.coarse:
-        tree = with_classes(tree, treebank, document.source, relations)
-    doc = _make_doc(document, lang, raw_text=raw_text)
-    if raw_text:
-        again = _tokenize_again(doc)
-        report.kept_tokens += again is None
-        doc = doc if again is None else again
-    if syntax is not None:
-        is_fitting = set_syntax(doc, syntax)
-        report.with_syntax += is_fitting
-        report.other_words += [] if is_fitting else [document.name]
-    set_tree(doc, tree)
-    blocks = document.layout()
-    set_layout(doc, _blocks_of_text(blocks, edu_places(doc)))
-    doc.user_data |= {
-        NAME_KEY: document.name,
-        LANGUAGE_KEY: lang,
-        TREEBANK_KEY: treebank,
-        SOURCE_KEY: Path(document.source).name,
-        BLANKED_KEY: is_blanked(document.edus),
-    }
-    if tree is not None:
-        doc.user_data[JOINED_KEY] = [list(span) for span in multinuclear_parts(document)]
-        report.labels.update(doc.user_data[TREE_KEY]["labels"])
-    if document.removed:
-        starts = [start for start, _ in edu_places(doc)] + [len(doc.text)]
-        doc.user_data[UNLINKED_KEY] = [[starts[edu], text] for edu, text in document.removed]
-    if document.declared and labels == LabelSet.original:
-        doc.user_data[DECLARED_KEY] = [list(relation) for relation in document.declared]
-    report.documents += 1
-    report.edus += len(document.edus)
-    report.removed += len(document.removed)
-    report.with_layout += bool(blocks)
-    report.blocks.update(block.kind for block in blocks)
-    report.crossing += len(document.crossing_edus)
-    return doc
-
-
-def _blocks_of_text(blocks: Iterable[Block], places: Sequence[tuple[int, int]]) -> list[Block]:
-    """Count blocks in characters instead of EDUs."""
-    return [
-        block._replace(start=places[block.start][0], end=places[block.end - 1][1])
-        for block in blocks
-    ]
-
-
-def _make_doc(document: TreebankDocument, lang: str, *, raw_text: bool) -> Doc:
-    nlp = multilingual_pipeline() if raw_text else blank_pipeline(lang)
-    is_spaced_out = is_space_tokenized(document.edus)
-    edus = document.tokens
-    if edus is None and is_spaced_out:
-        edus = [_split_at_spaces(edu, unescape=raw_text) for edu in document.edus]
-    elif edus is None:
-        edus = [_tokenize(edu, nlp) for edu in document.edus]
-    if document.tokens is None:
-        _set_apart(edus, is_spaced_out=is_spaced_out)
-    edus = _with_breaks(edus, {block.start for block in document.layout()})
-    words = [word for edu in edus for word in edu.words]
-    spaces = [space for edu in edus for space in edu.spaces]
-    starts: list[bool | int | None]
-    starts = [start for edu in edus for start in edu.sentence_starts]
-    if raw_text and is_spaced_out:
-        spaces = guess_spaces(words, lang)
-    doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts or None)
-    borders = accumulate((len(edu.words) for edu in edus), initial=0)
-    spans = (doc[start:end] for start, end in pairwise(borders))
-    set_edus(doc, [span for span in spans if span.text != PARAGRAPH_BREAK])
-    return doc
-
-
-def _tokenize(edu: str, nlp: Language) -> EduTokens:
-    tokens = list(nlp.tokenizer(edu))
-    return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens], [])
-
-
-def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
-    words = edu.split()
-    if unescape:
-        words = [ESCAPED_BRACKETS.get(word, word) for word in words]
-    return EduTokens(words, [True] * len(words), [])
-
-
-def _set_apart(edus: Sequence[EduTokens], *, is_spaced_out: bool) -> None:
-    """Put a space between EDUs, and nothing where a script has no spaces, unless the text has
-    spaces between all tokens."""
-    for edu, following in pairwise(edus):
-        is_joined = is_unspaced(edu.words[-1][-1]) or is_unspaced(following.words[0][0])
-        edu.spaces[-1] = is_spaced_out or not is_joined
-    edus[-1].spaces[-1] = False
-
-
-def _with_breaks(tokens: Iterable[EduTokens], block_starts: Container[int]) -> list[EduTokens]:
-    """Put blank lines between blocks, each as an EDU of its own."""
-    found: list[EduTokens] = []
-    for number, edu in enumerate(tokens):
-        if found and number in block_starts:
-            spaces = [*found[-1].spaces[:-1], False]
-            found[-1] = replace(found[-1], spaces=spaces)
-            has_sentences = bool(edu.sentence_starts)
-            found.append(EduTokens([PARAGRAPH_BREAK], [False], [False] * has_sentences))
-        found.append(edu)
-    return found
-
-
-def _tokenize_again(doc: Doc) -> Doc | None:
-    """Make a Doc with the tokens of a pipeline for many languages. None where an EDU would begin
-    inside of a token."""
-    again = multilingual_pipeline().make_doc(doc.text)
-    edus = [again.char_span(start, end) for start, end in edu_places(doc)]
-    if None in edus:
-        return None
-    set_edus(again, [edu for edu in edus if edu is not None])
-    return again
 
 
 def convert_files(
@@ -393,7 +211,7 @@ def convert_files(
         raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
     report = ConversionReport()
     docbins = {split: new_docbin() for split in outputs}
-    layouts = {} if options.layout is None else find_layouts(options.layout)
+    layouts = {} if options.layout is None else read_layouts(options.layout)
     syntax = {} if options.syntax is None else read_syntax(options.syntax)
     for path in files:
         report.files += 1
@@ -405,7 +223,18 @@ def convert_files(
         )
         for document in documents:
             try:
-                _convert_into(docbins, document, options, splits, layouts, syntax, report)
+                document = _usable(document)
+                split = None if None in outputs else _split_of(document, options.treebank, splits)
+                if split not in docbins:
+                    report.other += 1
+                elif is_blanked(document.edus) and not options.keep_blanked:
+                    report.blanked.append(document.name)
+                else:
+                    if document.name in layouts:
+                        document = with_layout(document, _usable(layouts[document.name]))
+                    own_syntax = _usable(syntax.get(document.name))
+                    doc = convert_document(document, options, syntax=own_syntax, report=report)
+                    docbins[split].add(doc)
             except Exception as error:  # whatever it is, the other documents can do without
                 problem = in_file(error, path)
                 if not options.skip_bad:
@@ -416,45 +245,107 @@ def convert_files(
     return report
 
 
-def _convert_into(
-    docbins: Mapping[str | None, DocBin],
-    document: TreebankDocument | RstError,
-    options: ConversionOptions,
-    splits: SplitTable | None,
-    layouts: Mapping[str, Path],
-    syntax: Mapping[str, Syntax | RstError],
-    report: ConversionReport,
-) -> None:
-    if isinstance(document, RstError):
-        raise document
+def _usable(item: Item | RstError) -> Item:
+    if isinstance(item, RstError):
+        raise item
+    return item
+
+
+def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable | None) -> str:
     split = None
-    if splits is not None and None not in docbins:
-        split = _split_of(document, options.treebank, splits)
-    if split not in docbins:
-        report.other_splits += 1
-    elif is_blanked(document.edus) and not options.keep_blanked:
-        report.blanked.append(document.name)
-    else:
-        if document.name in layouts:
-            document = with_layout(document, read_layout(layouts[document.name]))
-        own_syntax = syntax.get(document.name)
-        if isinstance(own_syntax, RstError):
-            raise own_syntax
-        doc = convert_document(
-            document,
-            treebank=options.treebank,
-            lang=options.lang,
-            labels=options.labels,
-            relations=options.relations,
-            raw_text=options.raw_text,
-            syntax=own_syntax,
-            report=report,
-        )
-        docbins[split].add(doc)
-
-
-def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable) -> str:
-    split = splits.split_of(document.name, treebank, document.source)
+    if splits is not None:
+        split = splits.split_of(document.name, treebank, document.source)
     if split is None:
         raise RstError(Errors.R136.format(name=document.name, treebank=treebank))
     return split
+
+
+def convert_document(
+    document: TreebankDocument,
+    options: ConversionOptions = DEFAULTS,
+    *,
+    syntax: Syntax | None = None,
+    report: ConversionReport | None = None,
+) -> Doc:
+    """Make a Doc with its EDUs, tree, layout, syntax, language and source.
+
+    document (TreebankDocument): The document, with its layout.
+    options (ConversionOptions): How to convert it.
+    syntax (Syntax | None): Its syntax, which also tells the sentences. Left out where its words are
+        not those of the text.
+    report (ConversionReport | None): The document is added to its counts.
+    RETURNS (Doc): The Doc.
+    """
+    report = ConversionReport() if report is None else report
+    tree = None if document.root is None else binarize(document)
+    if tree is not None and options.labels == LabelSet.coarse:
+        tree = with_classes(tree, options.treebank, document.source, options.relations)
+    doc = make_doc(document, options.lang, raw_text=options.raw_text)
+    if options.raw_text:
+        retokenized = retokenize(doc)
+        report.kept += retokenized is None
+        doc = doc if retokenized is None else retokenized
+    if syntax is not None:
+        is_fitting = set_syntax(doc, syntax)
+        report.syntax += is_fitting
+        report.mismatched += [] if is_fitting else [document.name]
+    set_tree(doc, tree)
+    places = edu_places(doc)
+    set_layout(
+        doc,
+        [
+            block._replace(start=places[block.start][0], end=places[block.end - 1][1])
+            for block in document.blocks
+        ],
+    )
+    doc.user_data |= _facts(document, options, [start for start, _ in places] + [len(doc.text)])
+    report.documents += 1
+    report.edus += len(document.edus)
+    report.labels.update([] if tree is None else [split.label for split in tree.splits])
+    report.removed += len(document.removed)
+    report.layout += bool(document.blocks)
+    report.blocks += len(document.blocks)
+    report.crossing += len(document.crossing_edus)
+    return doc
+
+
+def _facts(
+    document: TreebankDocument, options: ConversionOptions, starts: Sequence[int]
+) -> dict[str, Any]:
+    """Collect what a Doc keeps of a document; `starts` has the place of each EDU, and the end."""
+    facts: dict[str, Any] = {
+        NAME_KEY: document.name,
+        LANGUAGE_KEY: options.lang,
+        TREEBANK_KEY: options.treebank,
+        SOURCE_KEY: Path(document.source).name,
+        BLANKED_KEY: is_blanked(document.edus),
+    }
+    if document.root is not None:
+        facts[JOINED_KEY] = [list(span) for span in multinuclear_parts(document)]
+    if document.removed:
+        facts[UNLINKED_KEY] = [[starts[edu], text] for edu, text in document.removed]
+    if document.declared and options.labels == LabelSet.original:
+        facts[DECLARED_KEY] = [list(relation) for relation in document.declared]
+    return facts
+
+
+def with_classes(
+    tree: RstTree,
+    treebank: str | None = None,
+    source: str | None = None,
+    relations: RelationTable | None = None,
+) -> RstTree:
+    """Replace the relations of a tree by their classes.
+
+    tree (RstTree): The tree, with a treebank's own relations.
+    treebank (str | None): The treebank's name.
+    source (str | None): The file, named in errors.
+    relations (RelationTable | None): Classes of labels, which come before those of the package.
+    RETURNS (RstTree): A tree of the same shape.
+    """
+    splits = []
+    for split in tree.splits:
+        relation, nuclearity = split_label(split.label)
+        label = join_label(relation_class(relation, treebank, source, relations), nuclearity)
+        splits.append(split._replace(label=label))
+    return RstTree.from_splits(splits, tree.edus, tree.scores)

@@ -21,7 +21,7 @@ def draw_damage(share: float, draw: Random) -> str | None:
     """Choose what happens to a document.
 
     share (float): The chance that anything does.
-    draw (Random): Decides. It is asked as often whatever comes of it.
+    draw (Random): Decides. It is called twice in any case.
     RETURNS (str | None): One of `DAMAGES`, each as likely, or None.
     """
     is_damaged, damage = draw.random() < share, draw.choice(DAMAGES)

@@ -1,7 +1,7 @@
 """Guess the spaces of a text that a treebank gives as separate tokens.
 
-Users parse text as it is written, "the art?", while many treebanks hold "the art ?". A model that
-learned from the one would meet the other.
+Users parse text as it is written, "the art?", while many treebanks hold "the art ?". A model must
+be trained on text like that which it will parse.
 """
 
 from __future__ import annotations

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument, shown_path
+from .document import (
+    NUCLEUS,
+    SATELLITE,
+    SPAN,
+    NaryChild,
+    NaryNode,
+    TreebankDocument,
+    paragraph_blocks,
+)
+from .files import shown_path
 from .text import clean_edu_text, ends_paragraph, starts_paragraph
 
 if TYPE_CHECKING:
@@ -69,7 +78,8 @@ def read_dis(path: str | Path) -> TreebankDocument:
     article = path.with_suffix("")
     if article != path and article.is_file():
         starts = _find_paragraphs(document.edus, _read_text(article))
-        document.paragraph_starts = document.paragraph_starts if starts is None else starts
+        if starts is not None:
+            document.blocks = paragraph_blocks(starts, len(document.edus))
     return document
 
 
@@ -100,8 +110,8 @@ def parse_dis(
 
     content (str): The content.
     source (str): Where it came from, named in errors.
-    edus (Sequence[str] | None): The texts of the EDUs, where others than those in it shall be used.
-        Empty ones are left out.
+    edus (Sequence[str] | None): Texts to use instead of those in the brackets. Empty ones are left
+        out.
     RETURNS (TreebankDocument): The document.
     RAISES (RstError): If the content is malformed, or the number of EDUs differs.
     """
@@ -110,16 +120,15 @@ def parse_dis(
     open_brackets: list[_Bracket] = []
     root: NaryNode | None = None
     for match in _tokens(content, source):
-        kind = match.lastgroup
-        if kind == "role":
+        if match.lastgroup == "role":
             if root is not None:
-                raise RstError(
-                    Errors.R121.format(source=source, line=_line_of(content, match.start()))
-                )
+                raise _problem(content, match.start(), source, "a second tree begins")
             open_brackets.append(_Bracket(match["role"], match.start()))
         elif not open_brackets:
-            raise RstError(Errors.R120.format(source=source, line=_line_of(content, match.start())))
-        elif kind == "close":
+            raise _problem(content, match.start(), source, "it belongs to no bracket")
+        elif match.lastgroup != "close":
+            _fill(open_brackets[-1], match)
+        else:
             closed = open_brackets.pop()
             node = _close(closed, leaves, content, source)
             if open_brackets:
@@ -127,29 +136,38 @@ def parse_dis(
                 open_brackets[-1].children.append(child)
             else:
                 root = node
-        else:
-            _fill(open_brackets[-1], match)
     if open_brackets:
-        line = _line_of(content, open_brackets[-1].position)
-        raise RstError(Errors.R122.format(source=source, line=line))
+        raise _problem(content, open_brackets[-1].position, source, "its bracket is never closed")
     if root is None:
-        raise RstError(Errors.R123.format(source=source))
+        raise RstError(Errors.R104.format(source=source, problem="it has no bracket '( Root ...'"))
+    texts = _texts_of(leaves, edus, content, source)
     raw = [leaf.text for leaf in leaves]
     paragraphs = {i for i, text in enumerate(raw) if starts_paragraph(text)}
     paragraphs |= {i + 1 for i, text in enumerate(raw[:-1]) if ends_paragraph(text)}
-    cleaned = [text for text in map(clean_edu_text, raw if edus is None else edus) if text]
-    if edus is None and len(cleaned) < len(raw):
-        empty = next(leaf for leaf in leaves if not clean_edu_text(leaf.text))
-        line = _line_of(content, empty.position)
-        raise RstError(Errors.R125.format(source=source, line=line))
-    if len(cleaned) != len(raw):
-        raise RstError(Errors.R126.format(source=source, n_edus=len(raw), n_lines=len(cleaned)))
     return TreebankDocument(
-        edus=cleaned,
-        root=root,
-        source=source,
-        paragraph_starts=sorted(paragraphs),
+        texts, root, source=source, blocks=paragraph_blocks(paragraphs, len(texts))
     )
+
+
+def _texts_of(
+    leaves: Sequence[_Bracket], edus: Sequence[str] | None, content: str, source: str
+) -> list[str]:
+    """Get the texts of the EDUs: those of their list, or else those of the leaves."""
+    if edus is None:
+        texts = [clean_edu_text(leaf.text) for leaf in leaves]
+        if "" in texts:
+            position = leaves[texts.index("")].position
+            raise _problem(content, position, source, "the leaf has no text")
+        return texts
+    texts = [text for text in map(clean_edu_text, edus) if text]
+    if len(texts) != len(leaves):
+        raise RstError(Errors.R126.format(source=source, n_edus=len(leaves), n_lines=len(texts)))
+    return texts
+
+
+def _problem(content: str, position: int, source: str, problem: str) -> RstError:
+    line = content.count("\n", 0, position) + 1
+    return RstError(Errors.R120.format(line=line, source=source, problem=problem))
 
 
 def _tokens(content: str, source: str) -> Iterator[re.Match[str]]:
@@ -157,7 +175,7 @@ def _tokens(content: str, source: str) -> Iterator[re.Match[str]]:
     while position < len(content):
         match = TOKEN.match(content, position)
         if match is None:
-            raise RstError(Errors.R120.format(source=source, line=_line_of(content, position)))
+            raise _problem(content, position, source, "it has no such part")
         if match.lastgroup not in ("space", "comment"):
             yield match
         position = match.end()
@@ -182,8 +200,8 @@ def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str)
         if number is None and bracket.span is not None and bracket.span[0] == bracket.span[1]:
             number = bracket.span[0]
         if number != len(leaves) + 1:
-            line = _line_of(content, bracket.position)
-            raise RstError(Errors.R124.format(source=source, line=line))
+            problem = "the leaf has no number, or one out of order"
+            raise _problem(content, bracket.position, source, problem)
         leaves.append(bracket)
         return NaryNode(len(leaves) - 1, len(leaves))
     if len(bracket.children) == 1:
@@ -191,15 +209,11 @@ def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str)
     return NaryNode.over(bracket.children)
 
 
-def _line_of(content: str, position: int) -> int:
-    return content.count("\n", 0, position) + 1
-
-
 def write_dis(tree: RstTree) -> str:
     """Write a tree in the bracket format.
 
     tree (RstTree): The tree.
-    RETURNS (str): The brackets. Reading and binarising them gives the same tree; a text mark
+    RETURNS (str): The brackets. Reading and binarizing them gives the same tree; a text mark
         (`_!`) inside an EDU gets a space in its middle, since the format cannot quote it.
     """
     lines: list[str] = []

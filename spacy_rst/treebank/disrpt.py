@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,18 +46,9 @@ from ..errors import Errors, RstError
 from ..layout.blocks import TURN, Block
 from ..orthography import is_unspaced
 from ..relations import normalize_relation
-from .conllu import TOKEN_RANGE, Word, lines_of, read_words
-from .document import (
-    NUCLEUS,
-    SATELLITE,
-    SPAN,
-    EduTokens,
-    NaryChild,
-    NaryNode,
-    TreebankDocument,
-    in_file,
-    shown_path,
-)
+from .conllu import TOKEN_RANGE, Word, numbered_lines, read_words
+from .document import NUCLEUS, SATELLITE, SPAN, EduTokens, NaryChild, NaryNode, TreebankDocument
+from .files import in_file, shown_path
 
 SAME_UNIT = "same-unit"
 
@@ -101,196 +92,172 @@ class _Link(NamedTuple):
     relation: str
 
 
-def find_token_file(rels_path: str | Path) -> Path:
+def find_token_file(rels_path: Path) -> Path:
     """Find the tokens that belong to a `.rels` file.
 
-    rels_path (Union[str, Path]): The `.rels` file.
+    rels_path (Path): The `.rels` file.
     RETURNS (Path): The `.conllu` file of the same name, or else the `.tok` file.
     RAISES (RstError): If there is neither.
     """
-    candidates = [Path(rels_path).with_suffix(suffix) for suffix in TOKEN_SUFFIXES]
+    candidates = [rels_path.with_suffix(suffix) for suffix in TOKEN_SUFFIXES]
     for path in candidates:
         if path.is_file():
             return path
     names = " nor ".join(path.name for path in candidates)
-    raise RstError(Errors.R140.format(source=rels_path, names=names))
+    raise RstError(Errors.R140.format(source=rels_path, problem=f"there is neither {names}"))
 
 
 def read_disrpt(
-    rels_path: str | Path,
-    tokens_path: str | Path | None = None,
-    *,
-    largest_tree: bool = False,
-    edus_only: bool = False,
+    path: str | Path, *, largest_tree: bool = False, edus_only: bool = False
 ) -> Iterator[TreebankDocument | RstError]:
     """Read the documents of a DISRPT file one by one, with rebuilt trees.
 
-    rels_path (Union[str, Path]): The `.rels` file.
-    tokens_path (Optional[Union[str, Path]]): The `.conllu` or `.tok` file; by default the one
-        beside the `.rels` file.
+    path (str | Path): The `.rels` file, which has a `.conllu` or `.tok` file beside it.
     largest_tree (bool): Keep the largest tree of a document that holds several, and count the rest
         as removed. Otherwise such a document is an error.
-    edus_only (bool): Leave the relations alone, for treebanks that are not of RST: all EDUs are
-        kept, and there is no tree. Sentences with a speaker become turns.
-    YIELDS (Union[TreebankDocument, RstError]): The documents in the order of the tokens, and an
-        error in place of each document that cannot be read.
+    edus_only (bool): Ignore the relations, for treebanks that are not of RST: all EDUs are kept,
+        and there is no tree. Sentences with a speaker become turns.
+    YIELDS (TreebankDocument | RstError): The documents in the order of the tokens, and an error in
+        place of each document that cannot be read.
     RAISES (RstError): If a file as a whole cannot be read.
     """
-    source = Path(rels_path)
-    token_file = find_token_file(source) if tokens_path is None else Path(tokens_path)
-    if edus_only:
-        for name, words in read_words(token_file):
-            yield words if isinstance(words, RstError) else _edus_alone(name, source, words)
-        return
-    relations, problems = _read_relations(source)
+    path = Path(path)
+    token_file = find_token_file(path)
+    relations = {} if edus_only else _read_relations(path)
     for name, words in read_words(token_file):
         rows = relations.pop(name, [])
-        if name in problems:
-            yield problems[name]
-        elif isinstance(words, RstError):
-            yield words
-        else:
-            try:
-                yield _make_document(name, source, words, rows, largest_tree)
-            except Exception as error:
-                yield in_file(error, source)
-    for name in relations:
-        missing = RstError(Errors.R148.format(source=source, doc=name, tokens=token_file))
-        yield problems.get(name, missing)
+        try:
+            if isinstance(rows, RstError):
+                raise rows
+            if isinstance(words, RstError):
+                raise words
+            if not words:
+                problem = f"document {name} has no tokens"
+                raise RstError(Errors.R104.format(source=path, problem=problem))
+            if edus_only:
+                yield _edus_alone(name, path, words)
+            else:
+                yield _make_document(name, path, words, rows, largest_tree)
+        except Exception as error:
+            yield in_file(error, path)
+    for name, rows in relations.items():
+        problem = f"document {name} is not in {token_file}"
+        missing = RstError(Errors.R140.format(source=path, problem=problem))
+        yield rows if isinstance(rows, RstError) else missing
 
 
-def _read_relations(path: Path) -> tuple[dict[str, list[_Relation]], dict[str, RstError]]:
-    """Read the relations by document, and the first problem of each document that has one."""
-    relations: dict[str, list[_Relation]] = {}
-    problems: dict[str, RstError] = {}
-    lines = lines_of(path)
+def _read_relations(path: Path) -> dict[str, list[_Relation] | RstError]:
+    """Read the relations of each document, or the first problem that it has."""
+    relations: dict[str, list[_Relation] | RstError] = {}
+    lines = numbered_lines(path)
     columns = next(lines, (1, ""))[1].split("\t")
-    missing = [column for column in NEEDED_COLUMNS if column not in columns]
+    missing = ", ".join(column for column in NEEDED_COLUMNS if column not in columns)
     if missing:
-        raise RstError(Errors.R142.format(source=path, columns=", ".join(missing)))
+        problem, needed = f"its first line does not name {missing}", ", ".join(NEEDED_COLUMNS)
+        raise RstError(Errors.R130.format(path=path, problem=problem, columns=needed))
     for number, line in lines:
         if not line.strip():
             continue
         fields = line.split("\t")
         row = dict(zip(columns, fields, strict=False))
-        name = row.get("doc", "")
-        rows = relations.setdefault(name, [])
+        rows = relations.setdefault(row.get("doc", ""), [])
+        if isinstance(rows, RstError):
+            continue
         try:
             if len(fields) != len(columns):
-                raise RstError(
-                    Errors.R143.format(
-                        source=path, line=number, found=len(fields), expected=len(columns)
-                    )
-                )
-            rows.append(_read_row(row, path, number))
-        except RstError as error:
-            problems.setdefault(name, error)
-    return relations, problems
+                raise ValueError(f"has {len(fields)} columns instead of {len(columns)}")
+            rows.append(_read_row(row, number))
+        except ValueError as error:
+            message = Errors.R143.format(line=number, source=path, problem=error)
+            relations[row.get("doc", "")] = RstError(message)
+    return relations
 
 
-def _read_row(row: dict[str, str], path: Path, number: int) -> _Relation:
-    if row["dir"] not in ("1>2", "1<2"):
-        raise RstError(Errors.R144.format(source=path, line=number, direction=row["dir"]))
-    relation = row["orig_label"].strip()
+def _read_row(row: dict[str, str], number: int) -> _Relation:
+    relation, direction = row["orig_label"].strip(), row["dir"]
+    if direction not in ("1>2", "1<2"):
+        raise ValueError(f"has the direction '{direction}', not '1>2' or '1<2'")
     if not relation:
-        raise RstError(Errors.R153.format(source=path, line=number))
-    units = [_parse_ranges(row[column], path, number) for column in ("unit1_toks", "unit2_toks")]
-    dependent, head = units if row["dir"] == "1>2" else reversed(units)
+        raise ValueError("names no relation in the column orig_label")
+    units = [_parse_ranges(row[column]) for column in ("unit1_toks", "unit2_toks")]
+    dependent, head = units if direction == "1>2" else reversed(units)
     sentences = [
         start
         for column in SENTENCE_COLUMNS
         if column in row
-        for start, _ in _parse_ranges(row[column], path, number)
+        for start, _ in _parse_ranges(row[column])
     ]
     return _Relation(number, dependent, head, relation, sentences)
 
 
-def _parse_ranges(text: str, path: Path, number: int) -> list[Range]:
+def _parse_ranges(text: str) -> list[Range]:
     ranges: list[Range] = []
     for part in text.split(","):
         match = TOKEN_RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last:
-            raise RstError(Errors.R145.format(source=path, line=number, tokens=text))
+            raise ValueError(f"gives the tokens as '{text}', not in ranges such as '1-5,10-12'")
         ranges.append((first - 1, last))
     return ranges
 
 
-def _edus_alone(name: str, source: Path, words: list[Word]) -> TreebankDocument | RstError:
+def _edus_alone(name: str, source: Path, words: list[Word]) -> TreebankDocument:
     """Make a document without a tree of the marked EDUs."""
-    if not words:
-        return RstError(Errors.R155.format(source=shown_path(source), doc=name))
     starts = _edu_starts(words, [])
-    sentence_starts = _sentence_starts(words, [])
-    bounds = zip(starts, [*starts[1:], len(words)], strict=True)
-    tokens = [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
-    return TreebankDocument(
-        edus=[_text(edu) for edu in tokens],
-        root=None,
-        name=name,
-        source=shown_path(source),
-        tokens=tokens,
-        blocks=_turns(words, starts),
-    )
+    tokens = _tokens_of_edus(words, starts, _sentence_starts(words, []))
+    edus = [edu.text for edu in tokens]
+    blocks = _turns(words, starts)
+    return TreebankDocument(edus, None, name, shown_path(source), tokens=tokens, blocks=blocks)
 
 
 def _turns(words: list[Word], starts: list[int]) -> list[Block]:
     """Find the turns of a dialogue, in EDUs. None where the file names no speakers."""
-    turns = [(edu, words[start].speaker) for edu, start in enumerate(starts)]
-    begun = [(edu, speaker) for edu, speaker in turns if speaker is not None]
-    if not begun or begun[0][0]:
+    speakers = [(words[start].comments or {}).get("speaker") for start in starts]
+    begun = [edu for edu, speaker in enumerate(speakers) if speaker is not None]
+    if not begun or begun[0]:
         return []
-    ends = [*(edu for edu, _ in begun[1:]), len(starts)]
-    return [
-        Block(edu, end, TURN, speaker=speaker)
-        for (edu, speaker), end in zip(begun, ends, strict=True)
-    ]
+    borders = pairwise([*begun, len(starts)])
+    return [Block(edu, end, TURN, speaker=speakers[edu]) for edu, end in borders]
 
 
 def _make_document(
     name: str, source: Path, words: list[Word], relations: list[_Relation], largest_tree: bool
 ) -> TreebankDocument:
-    if not words:
-        raise RstError(Errors.R155.format(source=source, doc=name))
-    for relation in relations:
-        if max(end for _, end in (*relation.dependent, *relation.head)) > len(words):
-            raise RstError(
-                Errors.R154.format(source=source, line=relation.line, doc=name, n_words=len(words))
-            )
+    _check_ranges(relations, len(words), source)
+    place = f"document {name} of {source}"
     starts = _edu_starts(words, relations)
-    links, linked = _link_edus(relations, starts, name, source)
+    links, linked = _link_edus(relations, starts, source)
     if not linked and len(starts) == 1:
         linked = {0}
     if not linked:
-        raise RstError(Errors.R152.format(source=source, doc=name, n_edus=len(starts)))
+        raise RstError(Errors.R109.format(source=place, n_edus=len(starts)))
     starts = _drop_marks_within_tokens(words, starts, linked)
-    kept = _choose_tree(links, linked, name, source, largest_tree)
+    kept = _choose_tree(links, linked, place, largest_tree)
     position = {edu: index for index, edu in enumerate(kept)}
     sentence_starts = _sentence_starts(words, relations)
     sentence_of_word = list(accumulate(int(i in sentence_starts) for i in range(len(words))))
-    sentences = [sentence_of_word[starts[edu]] for edu in kept]
     root = _rebuild(
         {
             position[edu]: _Link(position[link.head], link.relation)
             for edu, link in links.items()
             if edu in position
         },
-        sentences,
+        [sentence_of_word[starts[edu]] for edu in kept],
     )
-    bounds = list(zip(starts, [*starts[1:], len(words)], strict=True))
-    all_tokens = [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
-    return TreebankDocument(
-        edus=[_text(all_tokens[edu]) for edu in kept],
-        root=root,
-        name=name,
-        source=shown_path(source),
-        removed=[
-            (bisect_left(kept, edu), _text(tokens))
-            for edu, tokens in enumerate(all_tokens)
-            if edu not in position
-        ],
-        tokens=[all_tokens[edu] for edu in kept],
-    )
+    tokens = _tokens_of_edus(words, starts, sentence_starts)
+    removed = [
+        (bisect_left(kept, edu), own.text) for edu, own in enumerate(tokens) if edu not in position
+    ]
+    tokens = [tokens[edu] for edu in kept]
+    edus = [edu.text for edu in tokens]
+    return TreebankDocument(edus, root, name, shown_path(source), removed, tokens=tokens)
+
+
+def _check_ranges(relations: list[_Relation], n_words: int, source: Path) -> None:
+    for relation in relations:
+        if max(end for _, end in (*relation.dependent, *relation.head)) > n_words:
+            problem = f"names tokens beyond the {n_words} of its document"
+            raise RstError(Errors.R143.format(line=relation.line, source=source, problem=problem))
 
 
 def _edu_starts(words: list[Word], relations: list[_Relation]) -> list[int]:
@@ -319,19 +286,17 @@ def _drop_marks_within_tokens(words: list[Word], starts: list[int], linked: set[
 
 
 def _link_edus(
-    relations: list[_Relation], starts: list[int], name: str, source: Path
+    relations: list[_Relation], starts: list[int], source: Path
 ) -> tuple[dict[int, _Link], set[int]]:
-    """Turn relations between units into links between EDUs.
-
-    RETURNS: The link of each dependent EDU, and all EDUs that occur in relations.
-    """
+    """Find the link of each dependent EDU, and all EDUs that occur in relations."""
     units = [(_edus_of(row.dependent, starts), _edus_of(row.head, starts)) for row in relations]
     fragments = _link_fragments({unit for pair in units for unit in pair})
     links: dict[int, _Link] = {}
     for row, (dependent, head) in zip(relations, units, strict=True):
         edu = _first_fragment(dependent[0], fragments)
         if edu in links:
-            raise RstError(Errors.R149.format(source=source, line=row.line, doc=name))
+            problem = "gives a unit a second head"
+            raise RstError(Errors.R143.format(line=row.line, source=source, problem=problem))
         links[edu] = _Link(head[0], row.relation)
     links |= {edu: _Link(head, SAME_UNIT) for edu, head in fragments.items()}
     return links, {edu for pair in units for unit in pair for edu in unit}
@@ -364,7 +329,7 @@ def _first_fragment(edu: int, heads: dict[int, int]) -> int:
 
 
 def _choose_tree(
-    links: dict[int, _Link], linked: set[int], name: str, source: Path, largest_tree: bool
+    links: dict[int, _Link], linked: set[int], place: str, largest_tree: bool
 ) -> list[int]:
     """Find the EDUs of the only or largest tree, in text order."""
     dependents = _dependents(links)
@@ -376,10 +341,11 @@ def _choose_tree(
         trees.append(sorted(tree))
     outside = linked.difference(*trees)
     if outside:
-        raise RstError(Errors.R150.format(source=source, doc=name, edu=min(outside) + 1))
+        node, problem = f"EDU {min(outside) + 1}", "is attached to itself through a cycle"
+        raise RstError(Errors.R105.format(node=node, source=place, problem=problem))
     if len(trees) > 1 and not largest_tree:
         sizes = " and ".join(str(len(tree)) for tree in trees)
-        raise RstError(Errors.R151.format(source=source, doc=name, sizes=sizes))
+        raise RstError(Errors.R108.format(source=place, trees=f"of {sizes} EDUs"))
     return max(trees, key=len)
 
 
@@ -463,8 +429,15 @@ def _sentence_starts(words: list[Word], relations: list[_Relation]) -> set[int]:
     return starts
 
 
+def _tokens_of_edus(
+    words: list[Word], starts: list[int], sentence_starts: set[int]
+) -> list[EduTokens]:
+    bounds = pairwise([*starts, len(words)])
+    return [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
+
+
 def _edu_tokens(words: list[Word], start: int, end: int, sentence_starts: set[int]) -> EduTokens:
-    tokens = EduTokens([], [], [])
+    tokens = EduTokens([], [])
     index = start
     while index < end:
         form, space_after, n_words = words[index].form, words[index].space_after, 1
@@ -478,8 +451,3 @@ def _edu_tokens(words: list[Word], start: int, end: int, sentence_starts: set[in
         is_joined = any(map(is_unspaced, form[-1:] + next_form[:1]))
         tokens.spaces.append(space_after and not is_joined)
     return tokens
-
-
-def _text(tokens: EduTokens) -> str:
-    pairs = zip(tokens.words, tokens.spaces, strict=True)
-    return "".join(word + " " * space for word, space in pairs).strip()

@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
 from ..languages import blank_pipeline
-from ..util import atomic_path
+from ..util import atomic_path, find_below
 
 SUFFIX = ".spacy"
 ATTRS = ("ORTH", "SPACY", "SENT_START", "POS", "HEAD", "DEP")
@@ -29,7 +29,7 @@ def find_docbins(path: str | Path | None) -> list[Path]:
     path = Path(path)
     if not path.exists():
         raise RstError(Errors.R221.format(path=path))
-    files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    files = find_below(path, (SUFFIX,))[0] if path.is_dir() else [path]
     if not files:
         raise RstError(Errors.R222.format(path=path))
     return files
@@ -41,7 +41,7 @@ def read_docbin(path: str | Path, vocab: Vocab | None = None) -> Iterator[Doc]:
     path (str | Path): The file.
     vocab (Vocab | None): The vocabulary, by default one for no language in particular.
     YIELDS (Doc): Its Docs.
-    RAISES (RstError): If it is no DocBin.
+    RAISES (RstError): If it is not a DocBin.
     """
     with _coded_errors(path):
         vocab = blank_pipeline().vocab if vocab is None else vocab

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors, RstError
 from ..layout.blocks import PARAGRAPH, Block
 
 NUCLEUS = "N"
@@ -59,33 +57,37 @@ class NaryNode:
 class EduTokens:
     """The tokens of one EDU, where the treebank gives them.
 
-    words (List[str]): The tokens.
-    spaces (List[bool]): Whether a space follows each.
-    sentence_starts (List[bool]): Whether each begins a sentence.
+    words (list[str]): The tokens.
+    spaces (list[bool]): Whether a space follows each.
+    sentence_starts (list[bool]): Whether each begins a sentence. Empty where that is unknown.
     """
 
     words: list[str]
     spaces: list[bool]
-    sentence_starts: list[bool]
+    sentence_starts: list[bool] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """RETURNS (str): The text of the EDU, without padding."""
+        pairs = zip(self.words, self.spaces, strict=True)
+        return "".join(word + " " * space for word, space in pairs).strip()
 
 
 @dataclass(slots=True)
 class TreebankDocument:
     """One document of a treebank.
 
-    edus (List[str]): The text of each EDU in text order, without padding.
+    edus (list[str]): The text of each EDU in text order, without padding.
     root (NaryNode | None): The tree over them, None where the treebank has only EDUs.
     name (str): The document's name, as the splits file knows it.
     source (str): The file it was read from.
     removed (list[tuple[int, str]]): Units that were not linked to the tree, such as headlines: the
         EDU before which each stands (one past the last for the end), and its text.
     declared (list[tuple[str, str]]): The relations that the treebank declares, each with its type:
-        "rst" or "multinuc". None where it declares none.
-    tokens (Optional[List[EduTokens]]): The tokens of each EDU, where the treebank gives them.
-    paragraph_starts (List[int]): EDUs that begin a paragraph, where the treebank marks them.
-    blocks (List[Block]): The layout, where files of its own tell it; places are counted in EDUs.
-    crossing_edus (List[int]): EDUs inside of which a block begins, though it is said to begin after
-        them.
+        "rst" or "multinuc".
+    tokens (list[EduTokens] | None): The tokens of each EDU, where the treebank gives them.
+    blocks (list[Block]): The layout, counted in EDUs. Empty where it is unknown.
+    crossing_edus (list[int]): EDUs in the middle of which a block begins; it is moved behind them.
     """
 
     edus: list[str]
@@ -95,33 +97,16 @@ class TreebankDocument:
     removed: list[tuple[int, str]] = field(default_factory=list)
     declared: list[tuple[str, str]] = field(default_factory=list)
     tokens: list[EduTokens] | None = None
-    paragraph_starts: list[int] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     crossing_edus: list[int] = field(default_factory=list)
 
-    def layout(self) -> list[Block]:
-        """RETURNS (List[Block]): The blocks, or else the paragraphs, counted in EDUs. None where
-        the layout is unknown."""
-        if self.blocks or not self.paragraph_starts:
-            return self.blocks
-        borders = sorted({0, len(self.edus), *self.paragraph_starts})
-        return [Block(start, end, PARAGRAPH) for start, end in pairwise(borders)]
 
+def paragraph_blocks(starts: Collection[int], n_edus: int) -> list[Block]:
+    """Make paragraphs of the EDUs that begin one.
 
-def shown_path(path: str | Path) -> str:
-    """RETURNS (str): A path as it can be printed and stored: names of files may be no Unicode."""
-    return str(path).encode(errors="replace").decode()
-
-
-def in_file(error: Exception, source: str | Path) -> RstError:
-    """Make what was raised about a file a coded error that names it.
-
-    error (Exception): The problem.
-    source (str | Path): The file.
-    RETURNS (RstError): The same problem.
+    starts (Collection[int]): EDUs that begin a paragraph. Without any, the layout is unknown.
+    n_edus (int): The number of EDUs in the document.
+    RETURNS (list[Block]): The paragraphs, counted in EDUs.
     """
-    source, message = shown_path(source), shown_path(str(error))
-    if not isinstance(error, RstError):
-        kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
-        return RstError(Errors.R134.format(path=source, error=f"{kind}{message}"))
-    return RstError(message if source in message else f"{message} ({source})")
+    borders = sorted({0, n_edus, *starts})
+    return [Block(*ends, PARAGRAPH) for ends in pairwise(borders)] if starts else []

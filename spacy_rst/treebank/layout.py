@@ -1,4 +1,4 @@
-"""Read the layout of a treebank's documents, where other files than those of the trees have it.
+"""Read the layout of a treebank's documents from files beside those of the trees.
 
 GUM's CoNLL-U files name the elements of the page that begin at a sentence, and for how many
 sentences each lasts; GCDT's files have the text with blank lines between paragraphs, and tags
@@ -11,19 +11,24 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 from ..errors import Errors, RstError
 from ..layout import Block, Layout
 from ..layout.blocks import CAPTION, HEADING, ITEM, PARAGRAPH, QUOTATION, ROW, TURN
 from ..orthography import SENTENCE_ENDS, is_unspaced
+from .conllu import SUFFIX as CONLLU_SUFFIX
+from .conllu import Word, read_words
 from .detokenize import ESCAPED_BRACKETS
 from .document import EduTokens, TreebankDocument
+from .files import in_file, list_files
 
+XML_SUFFIX = ".xml"
 BLOCK_BREAK = "\n\n"
+GUM_BLOCKS = "newpar_block"
 # GUM: "sp who:::"#Ann" (2 s) | p (2 s)" are two elements that begin and last two sentences.
 GUM_ELEMENT = re.compile(r'(\w+)((?: [\w.-]+:::"[^"]*")*) \((\d+) s\)')
 GUM_SPEAKER = re.compile(r'who:::"#?([^"]*)"')
@@ -42,13 +47,7 @@ LARGEST_DIFFERENCE = 0.01
 
 @dataclass(eq=False)
 class _Part:
-    """An element of a page, which one or more blocks belong to.
-
-    kind (str): The kind of these blocks.
-    level (int): Their level.
-    speaker (Optional[str]): Who speaks.
-    is_begun (bool): Whether a block of it was read.
-    """
+    """An element of a page, which one or more blocks of the same kind belong to."""
 
     kind: str = PARAGRAPH
     level: int = 0
@@ -56,26 +55,27 @@ class _Part:
     is_begun: bool = False
 
 
-def find_layouts(folder: Path) -> dict[str, Path]:
-    """List the files that tell the layout of documents.
+def read_layouts(folder: Path) -> dict[str, Layout | RstError]:
+    """Read the layout of all documents in a folder.
 
     folder (Path): A folder, which is searched with all folders below it.
-    RETURNS (Dict[str, Path]): The files, by the names of the documents.
+    RETURNS (dict[str, Layout | RstError]): Text and blocks by the names of the documents, or why
+        they cannot be read. CoNLL-U files that know nothing of layout are left out.
     """
-    return {path.stem: path for path in sorted(folder.rglob("*")) if path.suffix in READERS}
-
-
-def read_layout(path: Path) -> Layout:
-    """Read the layout of a document.
-
-    path (Path): The file.
-    RETURNS (Layout): Its text and blocks.
-    RAISES (RstError): If it cannot be read.
-    """
-    try:
-        return READERS[path.suffix](path.read_text(encoding="utf8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RstError(Errors.R134.format(path=path, error=error)) from error
+    found: dict[str, Layout | RstError] = {}
+    for path in list_files(folder, (CONLLU_SUFFIX, XML_SUFFIX)):
+        try:
+            if path.suffix == XML_SUFFIX:
+                found[path.stem] = read_gcdt_layout(path.read_text(encoding="utf8"))
+                continue
+            for name, words in read_words(path):
+                if isinstance(words, RstError):
+                    found[name] = words
+                elif any(word.comments and GUM_BLOCKS in word.comments for word in words):
+                    found[name] = read_gum_layout(words)
+        except (OSError, UnicodeDecodeError, RstError) as error:
+            found[path.stem] = in_file(error, path)
+    return found
 
 
 def _lay_out(blocks: Iterable[tuple[str, _Part]]) -> Layout:
@@ -101,23 +101,23 @@ class _GumElement:
     part: _Part = field(default_factory=_Part)
 
 
-def read_gum_layout(conllu: str) -> Layout:
-    """Read the text and the blocks of a document of GUM.
+def read_gum_layout(words: Sequence[Word]) -> Layout:
+    """Make the text and the blocks of a document of GUM.
 
-    conllu (str): Its CoNLL-U file.
+    words (Sequence[Word]): Its words, with comments on their sentences.
     RETURNS (Layout): The text as it is written, and the blocks.
     """
-    return _lay_out(_gum_blocks(conllu))
+    return _lay_out(_gum_blocks(words))
 
 
-def _gum_blocks(conllu: str) -> Iterator[tuple[str, _Part]]:
+def _gum_blocks(words: Sequence[Word]) -> Iterator[tuple[str, _Part]]:
     open_elements: list[_GumElement] = []
     text, part = "", _Part()
     has_title = False
-    for lines in re.split(r"\n\s*\n", conllu.strip()):
+    for comments, sentence in _sentences(words):
         elements = [element for element in open_elements if element.n_sentences > 0]
         is_divided = any(e.n_sentences <= 0 and e.name in GUM_DIVISIONS for e in open_elements)
-        for element in _begun_elements(lines):
+        for element in _begun_elements(comments):
             if _divides(element, elements):
                 is_divided = True
                 element.part = _gum_part(element, elements, has_title)
@@ -129,7 +129,7 @@ def _gum_blocks(conllu: str) -> Iterator[tuple[str, _Part]]:
             yield text.rstrip(), part
             text = ""
         part = elements[-1].part if elements else _Part()
-        text += _gum_sentence(lines)
+        text += sentence
         for element in elements:
             element.n_sentences -= 1
         open_elements = elements
@@ -137,9 +137,21 @@ def _gum_blocks(conllu: str) -> Iterator[tuple[str, _Part]]:
         yield text.rstrip(), part
 
 
-def _begun_elements(lines: str) -> list[_GumElement]:
-    match = re.search(r"^# newpar_block = (.*)$", lines, re.MULTILINE)
-    found = GUM_ELEMENT.findall(match[1]) if match else []
+def _sentences(words: Sequence[Word]) -> Iterator[tuple[Mapping[str, str], str]]:
+    """Get the comments on each sentence, and its text."""
+    spaces = [word.space_after for word in words]
+    for place, word in enumerate(words):
+        if word.written:  # its words are written together
+            n_words = word.written.n_words
+            spaces[place : place + n_words] = [False] * (n_words - 1) + [word.written.space_after]
+    pieces = [word.form + " " * space for word, space in zip(words, spaces, strict=True)]
+    starts = [place for place, word in enumerate(words) if word.starts_sentence]
+    for start, end in pairwise([*starts, len(words)]):
+        yield words[start].comments or {}, "".join(pieces[start:end])
+
+
+def _begun_elements(comments: Mapping[str, str]) -> list[_GumElement]:
+    found = GUM_ELEMENT.findall(comments.get(GUM_BLOCKS, ""))
     elements = [_GumElement(name, attributes, int(n)) for name, attributes, n in found]
     return [element for element in elements if element.n_sentences]
 
@@ -162,26 +174,6 @@ def _gum_part(element: _GumElement, around: Sequence[_GumElement], has_title: bo
     elif kind in (ITEM, QUOTATION):
         level = 1 + sum(other.name == element.name for other in around)
     return _Part(kind, level, speaker[1] if speaker else outer.speaker)
-
-
-def _gum_sentence(lines: str) -> str:
-    pieces: list[str] = []
-    last_of_word, space_after_word = 0, ""
-    for line in lines.splitlines():
-        columns = line.split("\t")
-        if len(columns) < 10 or "." in columns[0]:
-            continue
-        space = "" if "SpaceAfter=No" in columns[9].split("|") else " "
-        if "-" in columns[0]:  # a word of several tokens
-            last_of_word, space_after_word = int(columns[0].split("-")[1]), space
-            continue
-        number = int(columns[0])
-        if number == last_of_word:
-            space = space_after_word
-        elif number < last_of_word:
-            space = ""
-        pieces.append(columns[1] + space)
-    return "".join(pieces)
 
 
 def read_gcdt_layout(xml: str) -> Layout:
@@ -238,9 +230,6 @@ def _join_sentences(lines: Sequence[str]) -> str:
     return text
 
 
-READERS = {".conllu": read_gum_layout, ".xml": read_gcdt_layout}
-
-
 def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:
     """Give a document its layout, and the text of its EDUs as people write it.
 
@@ -259,7 +248,7 @@ def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:
     tokens = _tokens(words, places)
     edu_starts = [0, *accumulate(len("".join(edu)) for edu in words)]
     blocks, crossing = _blocks_of_edus(layout.blocks, places, edu_starts)
-    edus = [_text_of(edu) for edu in tokens]
+    edus = [edu.text for edu in tokens]
     return replace(document, edus=edus, tokens=tokens, blocks=blocks, crossing_edus=crossing)
 
 
@@ -270,21 +259,16 @@ def _tokens(words: Sequence[Sequence[str]], places: Sequence[int]) -> list[EduTo
     spaces = (following[end - 1] > places[end - 1] + 1 for end in ends)
     return [
         EduTokens(
-            [ESCAPED_BRACKETS.get(word, word) for word in edu], list(islice(spaces, len(edu))), []
+            [ESCAPED_BRACKETS.get(word, word) for word in edu], list(islice(spaces, len(edu)))
         )
         for edu in words
     ]
 
 
-def _text_of(edu: EduTokens) -> str:
-    pairs = zip(edu.words, edu.spaces, strict=True)
-    return "".join(f"{word} " if space else word for word, space in pairs).rstrip()
-
-
 def _blocks_of_edus(
     blocks: Sequence[Block], places: Sequence[int], edu_starts: Sequence[int]
 ) -> tuple[list[Block], list[int]]:
-    """Count blocks in EDUs. A block that begins inside of an EDU begins after it."""
+    """Count blocks in EDUs. A block that begins inside an EDU begins after it."""
     starts = [bisect_left(places, block.start) for block in blocks]
     firsts = [bisect_left(edu_starts, start) for start in starts]
     pairs = zip(starts, firsts, strict=True)

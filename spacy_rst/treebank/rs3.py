@@ -10,7 +10,7 @@ the parent's type and from how the header declares the relation:
 - a relation declared only as multinuclear on a segment or span group: a further nucleus beside it;
 - anything else: a satellite of the parent.
 
-Segments stand in the order of the file; their ids mean nothing. rs4's signals and secondary edges
+The order of the file is the order of the text; ids mean nothing. rs4's signals and secondary edges
 are not part of the tree.
 """
 
@@ -28,7 +28,16 @@ import defusedxml
 import defusedxml.ElementTree
 
 from ..errors import Errors, RstError
-from .document import NUCLEUS, SATELLITE, SPAN, NaryChild, NaryNode, TreebankDocument, shown_path
+from .document import (
+    NUCLEUS,
+    SATELLITE,
+    SPAN,
+    NaryChild,
+    NaryNode,
+    TreebankDocument,
+    paragraph_blocks,
+)
+from .files import shown_path
 from .text import clean_edu_text, starts_paragraph
 
 MULTINUC = "multinuc"
@@ -85,32 +94,33 @@ def parse_rs3(
     nodes = _read_nodes(xml, source)
     declared = _declared_relations(xml)
     _link(nodes, declared, source)
-    ordered = _children_first(nodes, source)
-    segments = [node for node in nodes.values() if node.is_segment]
-    root = _choose_root(nodes, segments, source, largest_tree)
-    linked = {node.id for node in _reachable(root)}
+    tree = _choose_tree(nodes, source, largest_tree)
+    linked = {node.id for node in tree}
     kept: list[_Rs3Node] = []
     removed: list[tuple[int, str]] = []
-    for segment in segments:
-        if segment.id not in linked:
-            removed.append((len(kept), segment.text))
-        elif segment.text:
+    for segment in (node for node in nodes.values() if node.is_segment):
+        if segment.id in linked and not segment.text:
+            raise _problem(segment, source, "belongs to the tree but has no text")
+        if segment.id in linked:
             kept.append(segment)
-        else:
-            raise RstError(Errors.R113.format(source=source, node=segment.id))
+        elif segment.text:
+            removed.append((len(kept), segment.text))
     position = {segment.id: index for index, segment in enumerate(kept)}
-    for node in ordered:
+    for node in reversed(tree):
         node.built = _build(node, position, source)
-    if root.built is None:
-        raise RstError(Errors.R104.format(source=source))
+    paragraphs = [i for i, segment in enumerate(kept) if segment.starts_paragraph]
     return TreebankDocument(
         edus=[segment.text for segment in kept],
-        root=root.built,
+        root=tree[0].built,
         source=source,
-        removed=[(place, text) for place, text in removed if text],
+        removed=removed,
         declared=declared,
-        paragraph_starts=[i for i, segment in enumerate(kept) if segment.starts_paragraph],
+        blocks=paragraph_blocks(paragraphs, len(kept)),
     )
+
+
+def _problem(node: _Rs3Node, source: str, problem: str) -> RstError:
+    return RstError(Errors.R105.format(node=f"Node {node.id}", source=source, problem=problem))
 
 
 def _parse_xml(content: str | bytes, source: str) -> Element:
@@ -138,7 +148,8 @@ def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
             continue
         node_id = element.get("id")
         if node_id is None or node_id in nodes:
-            raise RstError(Errors.R105.format(source=source, node=node_id))
+            problem = f"has a node without an id or with one used twice ({node_id})"
+            raise RstError(Errors.R105.format(node="The body", source=source, problem=problem))
         text = "".join(element.itertext()) if element.tag == "segment" else ""
         nodes[node_id] = _Rs3Node(
             id=node_id,
@@ -149,7 +160,7 @@ def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
             starts_paragraph=starts_paragraph(text),
         )
     if not any(node.text for node in nodes.values()):
-        raise RstError(Errors.R104.format(source=source))
+        raise RstError(Errors.R104.format(source=source, problem="no segment has text"))
     return nodes
 
 
@@ -162,7 +173,7 @@ def _link(nodes: dict[str, _Rs3Node], declared: list[tuple[str, str]], source: s
             continue
         parent = nodes.get(node.parent)
         if parent is None:
-            raise RstError(Errors.R106.format(source=source, node=node.id, parent=node.parent))
+            raise _problem(node, source, f"is attached to {node.parent}, which does not exist")
         types = types_of[node.relation]
         if node.relation.lower() == SPAN:
             is_nucleus = True
@@ -173,23 +184,22 @@ def _link(nodes: dict[str, _Rs3Node], declared: list[tuple[str, str]], source: s
         (parent.nuclei if is_nucleus else parent.satellites).append((node.relation, node))
 
 
-def _children_first(nodes: dict[str, _Rs3Node], source: str) -> list[_Rs3Node]:
-    """Order all nodes so that each comes after everything attached to it."""
-    waiting = {node.id: len(node.nuclei) + len(node.satellites) for node in nodes.values()}
-    ready = [node for node in nodes.values() if not waiting[node.id]]
-    ordered: list[_Rs3Node] = []
-    while ready:
-        node = ready.pop()
-        ordered.append(node)
-        if node.parent is not None:
-            waiting[node.parent] -= 1
-            if not waiting[node.parent]:
-                ready.append(nodes[node.parent])
-    if len(ordered) < len(nodes):
-        done = {node.id for node in ordered}
-        on_cycle = next(node_id for node_id in nodes if node_id not in done)
-        raise RstError(Errors.R107.format(source=source, node=on_cycle))
-    return ordered
+def _choose_tree(nodes: dict[str, _Rs3Node], source: str, largest_tree: bool) -> list[_Rs3Node]:
+    """Find the nodes of the only or largest tree, parents first. Segments that stand alone beside
+    it are left out."""
+    forest = [list(_reachable(node)) for node in nodes.values() if node.parent is None]
+    reached = {node.id for tree in forest for node in tree}
+    for node in nodes.values():
+        if node.id not in reached:
+            raise _problem(node, source, "is part of a cycle, or attached to one")
+    sizes = [sum(node.is_segment for node in tree) for tree in forest]
+    trees = [(tree[0], size) for tree, size in zip(forest, sizes, strict=True) if size > 1]
+    if len(trees) > 1 and not largest_tree:
+        names = " and ".join(f"{root.id} ({size} segments)" for root, size in trees)
+        raise RstError(Errors.R108.format(source=source, trees=f"with the roots {names}"))
+    if not trees and sum(sizes) > 1:
+        raise RstError(Errors.R109.format(source=source, n_edus=sum(sizes)))
+    return forest[sizes.index(max(sizes))]
 
 
 def _reachable(root: _Rs3Node) -> Iterator[_Rs3Node]:
@@ -200,25 +210,8 @@ def _reachable(root: _Rs3Node) -> Iterator[_Rs3Node]:
         stack.extend(child for _, child in (*node.nuclei, *node.satellites))
 
 
-def _choose_root(
-    nodes: dict[str, _Rs3Node], segments: list[_Rs3Node], source: str, largest_tree: bool
-) -> _Rs3Node:
-    """Take the one tree of the file; segments that stand alone beside it are left out."""
-    roots = [node for node in nodes.values() if node.parent is None]
-    sizes = {r.id: sum(node.is_segment for node in _reachable(r)) for r in roots}
-    roots = [root for root in roots if sizes[root.id]]
-    largest = max(roots, key=lambda root: sizes[root.id])
-    trees = [root for root in roots if sizes[root.id] > 1]
-    if len(trees) > 1 and not largest_tree:
-        names = " and ".join(f"{tree.id} ({sizes[tree.id]} segments)" for tree in trees)
-        raise RstError(Errors.R108.format(source=source, roots=names))
-    if not trees and len(segments) > 1:
-        raise RstError(Errors.R109.format(source=source, n_segments=len(segments)))
-    return largest
-
-
 def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | None:
-    """Make the n-ary node of a segment or group whose attached nodes are built already."""
+    """Make the n-ary node of a segment or group, after those attached to it."""
     children = [
         NaryChild(NUCLEUS, relation, child.built) for relation, child in node.nuclei if child.built
     ]
@@ -236,10 +229,10 @@ def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | 
     if len(children) < 2:
         return children[0].node if children else None
     if not has_nucleus:
-        raise RstError(Errors.R111.format(source=source, node=node.id))
+        raise _problem(node, source, "has satellites but no nucleus")
     built = NaryNode.over(children)
     if any(left.node.end != right.node.start for left, right in pairwise(built.children)):
-        raise RstError(Errors.R110.format(source=source, node=node.id))
+        raise _problem(node, source, "has parts that do not lie side by side in the text")
     return built
 
 

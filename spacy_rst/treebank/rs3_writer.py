@@ -1,4 +1,4 @@
-"""Write trees as rs3. Reading and binarising what is written gives the same tree."""
+"""Write trees as rs3. Reading and binarizing what is written gives the same tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Facts(NamedTuple):
 
     declared: The relations that its treebank declares.
     unlinked: Units beside the tree, each with the EDU before which it stands.
-    joined: Nodes whose nuclei belong to the group of their parent. None where nobody knows.
+    joined: Nodes whose nuclei belong to the group of their parent. None if unknown.
     """
 
     declared: list[Relation]

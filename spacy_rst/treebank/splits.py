@@ -83,7 +83,7 @@ def draw_splits(
     of them to each of dev and test.
 
     names (Collection[str]): The documents; parts of one document stay together.
-    seed (int): Another seed draws others; the same one always the same, on every machine.
+    seed (int): The same seed draws the same documents on every machine.
     n_test (int): How many documents to hold out for the test, the paper's 38 by default.
     n_dev (int): How many to hold out for development.
     RETURNS (Dict[str, str]): Document -> split.

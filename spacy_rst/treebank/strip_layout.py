@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from spacy.attrs import POS
 from spacy.tokens import Doc, Token
 
 from ..doc import TREE_KEY, get_edus, get_tree, set_edus, set_tree
 from ..doc_layout import LAYOUT_KEY, get_layout, set_layout
 from ..orthography import is_unspaced
-from .syntax import attach_roots, tree_depths, write_syntax
+from .syntax import copy_syntax
 
 
 def as_running_text(doc: Doc) -> Doc:
-    """Copy a document without its layout, as texts are that lost theirs.
+    """Copy a document without its layout.
 
-    Line breaks are left out, and not only unknown: an encoder would see them.
+    Line breaks are left out, too: an encoder would see them.
 
     doc (Doc): The gold Doc.
     RETURNS (Doc): A Doc with the other tokens, the same EDUs, tree and syntax, and an unknown
@@ -47,7 +46,7 @@ def copy_tokens(doc: Doc, is_kept: Sequence[bool], words: Sequence[str] | None =
         sent_starts=_sentence_starts(doc, kept),
     )
     if doc.has_annotation("DEP"):
-        _copy_syntax(doc, copy, kept)
+        copy_syntax(doc, copy, [token.i for token in kept])
     copy.user_data |= {key: value for key, value in doc.user_data.items() if key != TREE_KEY}
     set_edus(copy, [copy[places[edu.start] : places[edu.end]] for edu in get_edus(doc)])
     tree = get_tree(doc)
@@ -76,30 +75,6 @@ def _sentence_starts(doc: Doc, kept: Sequence[Token]) -> list[bool | int | None]
         starts.append(True if True in marks else marks[-1])
         first = token.i + 1
     return starts
-
-
-def _copy_syntax(doc: Doc, copy: Doc, kept: Sequence[Token]) -> None:
-    """What depends on a token that is left out goes to the nearest one above it."""
-    places = {token.i: place for place, token in enumerate(kept)}
-    heads: list[int | None] = []
-    for token in kept:
-        above = token
-        while above.head.i != above.i:
-            above = above.head
-            if above.i in places:
-                break
-        heads.append(places.get(above.i))
-    sentence_of_token = np.cumsum([bool(token.is_sent_start) for token in doc])
-    depths = tree_depths([token.head.i for token in doc])
-    labels = [token.dep_ for token in kept]
-    complete = attach_roots(
-        heads,
-        labels,
-        [int(sentence_of_token[token.i]) for token in kept],
-        [depths[token.i] for token in kept],
-    )
-    tags = [int(tag) for tag in doc.to_array(POS)[list(places)]]
-    write_syntax(copy, tags, complete, labels)
 
 
 def _copy_blocks(doc: Doc, copy: Doc, places: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """Read dependency trees from CoNLL-U files, and lay them over the tokens of Docs.
 
-Treebanks keep their syntax in files of their own, with words that need not be the tokens of a Doc:
-a pipeline for many languages cuts Chinese into characters, and a treebank may cut "don't" in two.
+Treebanks keep their syntax in separate files, with words that need not be the tokens of a Doc:
+a multilingual pipeline cuts Chinese into characters, and a treebank may cut "don't" in two.
 Words and tokens meet in the characters of the text:
 
 - Where a word is cut into several tokens, the first one with a letter or digit stands for it. The
@@ -19,7 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate
+from graphlib import TopologicalSorter
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,11 +31,10 @@ from spacy.tokens import Doc, Token
 
 from ..errors import Errors, RstError
 from ..orthography import is_unspaced
-from .conllu import Word, read_words
+from .conllu import SUFFIX, Word, read_words
 from .detokenize import ESCAPED_BRACKETS
-from .document import shown_path
+from .files import list_files, shown_path
 
-SUFFIX = ".conllu"
 ROOT = "ROOT"
 UNKNOWN = "dep"
 UNIVERSAL_TAGS = frozenset({
@@ -64,7 +64,7 @@ STANFORD_LABELS = {
 # Stanford has one label for what depends on verbs and on nouns.
 STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
 PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
-# Of the characters of a text, so many must be those of the words.
+# The share of a text's characters that the words must match.
 SMALLEST_AGREEMENT = 0.95
 
 Owner = TypeVar("Owner")
@@ -79,7 +79,6 @@ class Syntax:
     heads (list[int]): The head of each, as its place in the document; a root is its own.
     labels (list[str]): Their universal labels.
     sentences (list[int]): The number of the sentence of each.
-    depths (list[int]): How far each is from the root of its sentence.
     """
 
     words: list[Word]
@@ -87,7 +86,6 @@ class Syntax:
     heads: list[int]
     labels: list[str]
     sentences: list[int]
-    depths: list[int]
 
 
 def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
@@ -98,36 +96,40 @@ def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
         cannot be read. Documents whose words have no heads are left out.
     """
     found: dict[str, Syntax | RstError] = {}
-    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+    for path in list_files(folder, (SUFFIX,)):
         for name, words in read_words(path):
             if isinstance(words, RstError):
                 found[name] = words
             elif any(word.head is not None for word in words):
                 try:
                     found[name] = _make_syntax(words)
-                except ValueError:
-                    source = shown_path(path)
-                    found[name] = RstError(Errors.R156.format(source=source, doc=name))
+                except ValueError as error:
+                    node, problem = f"The syntax of document {name}", f"forms no trees: {error}"
+                    message = Errors.R105.format(
+                        node=node, source=shown_path(path), problem=problem
+                    )
+                    found[name] = RstError(message)
     return found
 
 
 def _make_syntax(words: list[Word]) -> Syntax:
     sentences = list(accumulate(int(word.starts_sentence) for word in words))
-    starts = {number: place for place, number in reversed(list(enumerate(sentences)))}
-    heads = []
+    heads, start = [], 0
     for place, word in enumerate(words):
-        head = place if word.head == 0 else starts[sentences[place]] + (word.head or 0) - 1
+        start = place if word.starts_sentence else start
+        head = start + word.head - 1 if word.head else place
         if word.head is None or head >= len(words) or sentences[head] != sentences[place]:
-            raise ValueError("a head outside of the sentence")
+            raise ValueError("a word has no head, or one outside its sentence")
         if word.head and head == place:
-            raise ValueError("a word that is its own head")
+            raise ValueError("a word is its own head")
         heads.append(head)
     own_tags = [CHINESE_TAGS.get(word.pos, word.pos) for word in words]
     tags = [tag if tag in UNIVERSAL_TAGS else "X" for tag in own_tags]
     labels = [
         _universal_label(word.dep, tags[head]) for word, head in zip(words, heads, strict=True)
     ]
-    return Syntax(words, tags, heads, labels, sentences, tree_depths(heads))
+    _depths(heads)  # refuses cycles
+    return Syntax(words, tags, heads, labels, sentences)
 
 
 def _universal_label(label: str, tag_of_head: str) -> str:
@@ -137,24 +139,12 @@ def _universal_label(label: str, tag_of_head: str) -> str:
     return universal if universal in UNIVERSAL_LABELS else UNKNOWN
 
 
-def tree_depths(heads: Sequence[int]) -> list[int]:
-    """Tell how far from its root each node of some trees is.
-
-    heads (Sequence[int]): The head of each; a root is its own.
-    RETURNS (list[int]): The depths, 0 for a root.
-    RAISES (ValueError): If there is a cycle.
-    """
-    depths = [0 if head == node else -1 for node, head in enumerate(heads)]
-    for node in range(len(heads)):
-        path = [node]
-        while depths[path[-1]] < 0:
-            path.append(heads[path[-1]])
-            if len(path) > len(heads):
-                raise ValueError("a cycle of heads")
-        depth = depths[path.pop()]
-        while path:
-            depth += 1
-            depths[path.pop()] = depth
+def _depths(heads: Sequence[int]) -> list[int]:
+    """Measure how far each node is from the root of its tree, which is its own head."""
+    above = {node: () if head == node else (head,) for node, head in enumerate(heads)}
+    depths = [0] * len(heads)
+    for node in TopologicalSorter(above).static_order():  # refuses cycles
+        depths[node] = sum(depths[head] + 1 for head in above[node])
     return depths
 
 
@@ -168,49 +158,21 @@ def set_syntax(doc: Doc, syntax: Syntax) -> bool:
     words_of_token = _align(doc, syntax.words)
     if words_of_token is None:
         return False
-    projection = _Projection(doc, syntax, words_of_token)
-    write_syntax(doc, projection.tags, projection.heads, projection.labels)
+    _Projection(doc, syntax, words_of_token).write()
     return True
 
 
-def write_syntax(
-    doc: Doc, tags: Sequence[int], heads: Sequence[int], labels: Sequence[str]
-) -> None:
-    """Write trees to a Doc.
+def copy_syntax(doc: Doc, copy: Doc, kept: Sequence[int]) -> None:
+    """Give a copy that lacks some tokens the trees of a Doc.
 
     doc (Doc): The Doc.
-    tags (Sequence[int]): The parts of speech of its tokens, as spaCy numbers them.
-    heads (Sequence[int]): Their heads, as places in the Doc; a root is its own.
-    labels (Sequence[str]): Their labels.
+    copy (Doc): The copy.
+    kept (Sequence[int]): The tokens of the Doc that the copy has.
     """
-    offsets = np.array(heads, dtype=np.int64) - np.arange(len(doc))
-    deps = [doc.vocab.strings.add(label) for label in labels]
-    columns = [np.array(tags, np.uint64), offsets.astype(np.uint64), np.array(deps, np.uint64)]
-    doc.from_array([POS, HEAD, DEP], np.stack(columns, axis=1))  # type: ignore[arg-type]
-
-
-def attach_roots(
-    heads: list[int | None], labels: list[str], sentences: Sequence[int], depths: Sequence[int]
-) -> list[int]:
-    """Complete trees, so that each sentence has one root.
-
-    heads (list[int | None]): The heads, a root its own; None for what lost its head.
-    labels (list[str]): Their labels, changed where a token becomes a root or is none any more.
-    sentences (Sequence[int]): The number of the sentence of each.
-    depths (Sequence[int]): How far from the root each stood: the nearest one becomes the root.
-    RETURNS (list[int]): The heads.
-    """
-    tops: dict[int, list[int]] = defaultdict(list)
-    for node, head in enumerate(heads):
-        if head is None or head == node:
-            tops[sentences[node]].append(node)
-    complete = [node if head is None else head for node, head in enumerate(heads)]
-    for nodes in tops.values():
-        root = min(nodes, key=lambda node: (depths[node], node))
-        for node in nodes:
-            complete[node] = root
-            labels[node] = ROOT if node == root else UNKNOWN
-    return complete
+    sentences = list(accumulate(int(bool(token.is_sent_start)) for token in doc))
+    tags, labels = [token.pos_ for token in doc], [token.dep_ for token in doc]
+    syntax = Syntax([], tags, [token.head.i for token in doc], labels, sentences)
+    _Projection(copy, syntax, [[token] for token in kept]).write()
 
 
 def _align(doc: Doc, words: Sequence[Word]) -> list[list[int]] | None:
@@ -271,50 +233,47 @@ def _matching_blocks(one: str, other: str) -> list[tuple[int, int, int]]:
     n_first = _n_shared(one, other)
     n_last = _n_shared(one[n_first:][::-1], other[n_first:][::-1])
     middle, other_middle = (text[n_first : len(text) - n_last] for text in (one, other))
-    matcher = SequenceMatcher(None, middle, other_middle, autojunk=False)
-    between = [
-        (start + n_first, other_start + n_first, size)
-        for start, other_start, size in (matcher.get_matching_blocks() if middle else ())
-        if size
-    ]
-    last = (len(one) - n_last, len(other) - n_last, n_last)
-    return [(0, 0, n_first), *between, last]
+    matches = SequenceMatcher(None, middle, other_middle, autojunk=False).get_matching_blocks()
+    between = [(match.a + n_first, match.b + n_first, match.size) for match in matches]
+    return [(0, 0, n_first), *between, (len(one) - n_last, len(other) - n_last, n_last)]
 
 
 def _n_shared(one: str, other: str) -> int:
     """Count the characters that two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class _Projection:
-    """Lays trees over the tokens of a Doc.
-
-    doc (Doc): The Doc.
-    syntax (Syntax): The trees.
-    words_of_token (list[list[int]]): The words of each token, in order.
-    """
+    """Lays trees over the tokens of a Doc, of each of which the words are known, in order."""
 
     def __init__(self, doc: Doc, syntax: Syntax, words_of_token: list[list[int]]) -> None:
+        self.doc = doc
         self.syntax = syntax
         self.words_of_token = words_of_token
-        self.carriers = self._find_carriers(doc)
+        self.depths = _depths(syntax.heads)
+        self.carriers = self._find_carriers()
         self.word_of_token = self._choose_words()
         self.sentences: list[int] = []
         self.tags: list[int] = []
         self.labels: list[str] = []
-        heads = [self._attach(token) for token in doc]
-        depths = [0 if w is None else syntax.depths[w] for w in self.word_of_token]
-        self.heads = attach_roots(heads, self.labels, self.sentences, depths)
+        self.heads = self._attach_roots([self._attach(token) for token in doc])
 
-    def _find_carriers(self, doc: Doc) -> dict[int, int]:
+    def write(self) -> None:
+        """Write the trees to the Doc."""
+        offsets = np.array(self.heads, dtype=np.int64) - np.arange(len(self.doc))
+        deps = [self.doc.vocab.strings.add(label) for label in self.labels]
+        columns = [self.tags, offsets.astype(np.uint64), deps]
+        array = np.stack([np.array(column, np.uint64) for column in columns], axis=1)
+        self.doc.from_array([POS, HEAD, DEP], array)  # type: ignore[arg-type]
+
+    def _find_carriers(self) -> dict[int, int]:
         """Find the token that stands for each word."""
         tokens_of_word: dict[int, list[int]] = defaultdict(list)
         for token, words in enumerate(self.words_of_token):
             for word in words:
                 tokens_of_word[word].append(token)
         return {
-            word: next((i for i in tokens if any(map(str.isalnum, doc[i].text))), tokens[0])
+            word: next((i for i in tokens if any(map(str.isalnum, self.doc[i].text))), tokens[0])
             for word, tokens in tokens_of_word.items()
         }
 
@@ -326,7 +285,7 @@ class _Projection:
             candidates[token].append(word)
         chosen: list[int | None] = [None] * len(self.words_of_token)
         for token, words in candidates.items():
-            best = min(words, key=lambda word: (self.syntax.depths[word], word))
+            best = min(words, key=lambda word: (self.depths[word], word))
             chosen[token] = best
             for word in words:
                 if self.syntax.sentences[word] != self.syntax.sentences[best]:
@@ -373,3 +332,21 @@ class _Projection:
         self.sentences += before if word is None else [self.syntax.sentences[word]]
         self.tags.append(POS_IDS[tag])
         self.labels.append(label)
+
+    def _attach_roots(self, heads: list[int | None]) -> list[int]:
+        """Complete the trees, so that each sentence has one root: the highest of its tops."""
+        tops: dict[int, list[int]] = defaultdict(list)
+        for token, head in enumerate(heads):
+            if head is None or head == token:
+                tops[self.sentences[token]].append(token)
+        complete = [token if head is None else head for token, head in enumerate(heads)]
+        for tokens in tops.values():
+            root = min(tokens, key=lambda token: (self._depth(token), token))
+            for token in tokens:
+                complete[token] = root
+                self.labels[token] = ROOT if token == root else UNKNOWN
+        return complete
+
+    def _depth(self, token: int) -> int:
+        word = self.word_of_token[token]
+        return 0 if word is None else self.depths[word]

@@ -31,7 +31,7 @@ def run():
     return invoke
 
 
-@pytest.mark.parametrize("command", ["convert", "export", "prepare", "show", "split"])
+@pytest.mark.parametrize("command", ["convert", "export", "show", "split"])
 def test_help_shows_an_example(run, command):
     assert f"python -m spacy rst {command}" in run(command, "--help").replace("\n", " ")
 
@@ -39,7 +39,7 @@ def test_help_shows_an_example(run, command):
 def test_convert_reports_and_export_gives_the_trees_back(run, tmp_path):
     corpus = tmp_path / "de.spacy"
     output = run("convert", SAMPLE / "de", corpus, "--lang", "de", "--labels", "original")
-    assert "Removed" in output and "Wrote" in output
+    assert "removed" in output and "Wrote" in output
     for file_format, read in (("rs3", RstTree.from_rs3), ("dis", RstTree.from_dis)):
         folder = tmp_path / file_format
         run("export", corpus, folder, "--format", file_format)
@@ -59,19 +59,32 @@ def test_convert_takes_one_split(run, tmp_path):
         "convert", SAMPLE / "en", tmp_path / "dev.spacy", "--treebank", "sample.en", "--lang", "en",
         "--splits", table, "--split", "dev",
     )  # fmt: skip
-    assert "Documents" in output
+    assert "documents" in output
     run("export", tmp_path / "dev.spacy", tmp_path / "dev")
     assert [path.stem for path in (tmp_path / "dev").iterdir()] == ["harbour_ferry"]
 
 
-def test_prepare_writes_one_file_per_treebank_and_split(run, tmp_path):
-    output = run("prepare", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "sample.*")
+def test_a_list_becomes_one_file_per_treebank_and_split(run, tmp_path):
+    output = run("convert", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "sample.*")
     assert "sample.eu" in output
     written = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.spacy"))
     languages = ("de", "en", "es", "eu", "nl", "pt")
     assert written == [
         f"{split}/sample.{lang}.spacy" for split in ("dev", "test", "train") for lang in languages
     ]
+
+
+def test_options_hold_for_the_empty_cells_of_a_list(run, tmp_path):
+    (tmp_path / "list.tsv").write_text(
+        f"treebank\tlang\tpath\nsample.en\ten\t{SAMPLE / 'en'}\nsample.x\tx\tnowhere\n"
+    )
+    options = ("--splits", SAMPLE / "splits.tsv", "--split", "dev", "--labels", "original")
+    output = run("convert", tmp_path / "list.tsv", tmp_path / "out", *options)
+    assert "sample.x: nothing at" in output
+    (path,) = (tmp_path / "out").rglob("*.spacy")
+    assert path == tmp_path / "out" / "dev" / "sample.en.spacy"
+    (doc,) = read_docbin(path)
+    assert {node.relation for node in doc._.rst_tree} & {"evidence", "elaboration", "joint"}
 
 
 def read_texts(path: Path) -> list[str]:
@@ -90,7 +103,7 @@ def test_raw_text_guesses_the_spaces(run, tmp_path):
     run("convert", bank, tmp_path / "plain.spacy", "--lang", "en")
     run("convert", bank, tmp_path / "raw.spacy", "--lang", "en", "--raw-text")
     run("convert", SAMPLE / "en" / "harbour_ferry.rs3", tmp_path / "original.spacy", "--lang", "en")
-    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
     (plain,), (raw,) = read_texts(tmp_path / "plain.spacy"), read_texts(tmp_path / "raw.spacy")
     (original,) = read_texts(tmp_path / "original.spacy")
     assert " ." in plain and plain.split() != original.split()
@@ -110,7 +123,7 @@ def test_layout_comes_from_a_folder(run, tmp_path):
         f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
         encoding="utf8",
     )
-    output = run("prepare", tmp_path / "list.tsv", tmp_path / "corpus")
+    output = run("convert", tmp_path / "list.tsv", tmp_path / "corpus")
     assert "nowhere, converted without layout" in " ".join(output.split())
     run("convert", FERRY, tmp_path / "ferry.spacy", "--lang", "en", "--layout", layout)
     for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
@@ -136,7 +149,7 @@ def test_syntax_comes_from_a_folder(run, tmp_path):
         f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
         encoding="utf8",
     )
-    output = run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    output = run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
     assert "nowhere, converted without syntax" in " ".join(output.split())
     run("convert", FERRY, tmp_path / "ferry.spacy", "--syntax", tmp_path / "syntax")
     for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
@@ -154,7 +167,7 @@ def test_edus_alone_are_converted_on_demand(run, tmp_path):
     (tmp_path / "list.tsv").write_text(
         "treebank\tlang\tpath\tsplits\toptions\nen.x\ten\tbank\tsplits.tsv\tedus_only\n"
     )
-    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
+    run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
     run("convert", bank, tmp_path / "x.spacy", "--treebank", "en.x", "--raw-text", "--edus-only")
     for path in ("corpus/train/en.x.spacy", "x.spacy"):
         (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
@@ -188,14 +201,14 @@ def test_labels_can_have_classes_of_ones_own(run, tmp_path):
     assert "R101" in output and "--relations" in output
     own.write_text("treebank\tlabel\tclass\n*\tproof\tExplanation\n", encoding="utf8")
     run("convert", bank, tmp_path / "x.spacy", "--relations", own)
-    run("prepare", tmp_path / "list.tsv", tmp_path / "corpus", "--relations", own)
+    run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--relations", own)
     for path in (tmp_path / "x.spacy", tmp_path / "corpus" / "dev" / "sample.en.spacy"):
         (doc,) = read_docbin(path)
         assert "Explanation" in {node.relation for node in doc._.rst_tree}
 
 
-def test_prepare_says_when_nothing_is_there(run, tmp_path):
-    output = run("prepare", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "x.*", code=1)
+def test_a_list_of_which_nothing_is_there_is_refused(run, tmp_path):
+    output = run("convert", SAMPLE.parent / "treebanks.tsv", tmp_path, "--only", "x.*", code=1)
     assert "R139" in output
 
 

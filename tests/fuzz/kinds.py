@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,37 +17,27 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_rst.cli._inputs import find_texts, read_texts
-from spacy_rst.cli.prepare import LIST_COLUMNS, _read_list
+from spacy_rst.cli.convert import LIST_COLUMNS, read_list
 from spacy_rst.doc import TREE_KEY, get_json, get_node, get_tree
 from spacy_rst.errors import RstError
-from spacy_rst.lab.grid import Cell, read_grid
-from spacy_rst.lab.runner import ResultFolder
+from spacy_rst.layout import check_blocks, read_document
 from spacy_rst.relations import read_relations
 from spacy_rst.translator.table import TableTranslator
 from spacy_rst.tree import RstTree
-from spacy_rst.treebank.convert import convert_document, read_file
+from spacy_rst.treebank.convert import ConversionOptions, convert_document, read_file
 from spacy_rst.treebank.docbin import new_docbin, read_docbin
 from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.syntax import read_syntax, set_syntax
 from tests.sample import SAMPLE, sample_docs, sample_tree
 from tests.treebank.rs3_files import group, rs3, segment
+from tests.treebank.test_disrpt import HEADER, conllu, row
 
-from .mutators import as_json_lines, mutate_bytes, mutate_json, mutate_text
+from .mutators import mutate_bytes, mutate_json, mutate_text
 from .runner import Kind
 
 ROOT = SAMPLE.parent.parent
 LANGUAGES = ("en", "eu")
-GRID = """approaches:
-  encoder: {config: spacy_rst/configs/tiny_test.cfg, corpus: corpus}
-languages:
-  en: [en.gum]
-  'no': [no.rst, no.other]
-trainings: [en, multi, mono]
-seeds: [0, 1]
-edus: both
-overrides:
-  all: {training.max_epochs: 3}
-"""
+ENGLISH = ConversionOptions(lang="en")
 MARKDOWN = """# A *title*
 
 A paragraph, with [a link](x.html "t") and `code`.
@@ -119,47 +111,15 @@ def _dis_texts() -> list[str]:
 
 def _disrpt_files() -> list[dict[str, str]]:
     """Token and relation files as DISRPT writes them."""
-    return [_as_disrpt(tree, suffix) for tree in _trees()[::2] for suffix in (".conllu", ".tok")]
-
-
-def _as_disrpt(tree: RstTree, suffix: str) -> dict[str, str]:
-    tokens, ranges = ["# newdoc_id = d"], []
-    number = 0
-    for edu in tree.edus:
-        words = str(edu).split()
-        ranges.append(f"{number + 1}-{number + len(words)}")
-        for place, word in enumerate(words):
-            number += 1
-            if place == 1 and place + 1 < len(words) and suffix == ".conllu":
-                joined = "".join(words[place : place + 2])
-                tokens.append(f"{number}-{number + 1}\t{joined}" + "\t_" * 8)
-            mark = "Seg=O" if place else "Seg=B-seg"
-            tokens.append("\t".join([str(number), word, *"_______", mark]))
-        if str(edu).endswith("."):
-            tokens.append("")
-    rows = ["doc\tunit1_toks\tunit2_toks\ts1_toks\ts2_toks\tdir\trel_type\torig_label\tlabel"]
-    for dependent, (head, relation) in enumerate(_heads(tree)):
-        if head is not None:
-            left, right = sorted((dependent, head))
-            direction = "1<2" if left == head else "1>2"
-            units = [ranges[left], ranges[right]]
-            rows.append("\t".join(["d", *units, *units, direction, "none", relation, relation]))
-    return {suffix: "\n".join([*tokens, "", ""]), ".rels": "\n".join([*rows, ""])}
-
-
-def _heads(tree: RstTree) -> list[tuple[int | None, str]]:
-    """The EDU that each EDU depends on, by way of the nuclei."""
-    heads: list[tuple[int | None, str]] = [(None, "")] * len(tree)
-    for start, split, end, label in tree.splits:
-        relation, _, nuclearity = label.rpartition("-")
-        left, right = (
-            tree.head(tree.covering(*child)).start for child in ((start, split), (split, end))
-        )
-        if nuclearity == "SN":
-            heads[left] = right, relation.lower()
-        else:
-            heads[right] = left, relation.lower()
-    return heads
+    tokens = conllu("d", ["^She said ,", "that it rains ,", "^so we stay ,", "and wait ."])
+    tokens = tokens.replace("\n4\t", "\n4-5\tthatit" + "\t_" * 8 + "\n4\t")
+    relations = [
+        row("d", "1-3", "4-7", "1>2", "attribution", "1-7"),
+        row("d", "4-7", "8-11", "1<2", "result", "8-14"),
+        row("d", "8-11", "12-14", "1<2", "joint", "8-14"),
+    ]
+    rels = "\n".join([HEADER, *relations, ""])
+    return [{suffix: tokens, ".rels": rels} for suffix in (".conllu", ".tok")]
 
 
 def _mutate_files(files: dict[str, str], rng: Random) -> dict[str, bytes]:
@@ -185,10 +145,11 @@ def _read_treebank_files(files: dict[str, bytes], folder: Path) -> None:
         if isinstance(document, RstError):
             problem = document
         else:
-            doc = convert_document(document, lang="en", labels="original", raw_text=raw_text)
+            options = replace(ENGLISH, labels="original", raw_text=raw_text)
+            doc = convert_document(document, options)
             doc.to_bytes()
             get_tree(doc)
-            convert_document(document, lang="en")
+            convert_document(document, ENGLISH)
     if problem is not None:
         raise problem
 
@@ -266,7 +227,8 @@ def _read_splits(content: bytes, folder: Path) -> None:
 
 
 def _read_treebank_list(content: bytes, folder: Path) -> None:
-    _read_list(_write(content, folder, "treebanks.tsv"))
+    with redirect_stdout(io.StringIO()):  # it names treebanks that are not there
+        read_list(_write(content, folder, "treebanks.tsv"), ENGLISH)
 
 
 def _read_relations(content: bytes, folder: Path) -> None:
@@ -295,7 +257,8 @@ def _files(*names: str) -> Callable[[], Sequence[str]]:
 
 def _jsonl_texts() -> list[str]:
     lines = [{"name": f"d{n}", "text": doc.text[:80]} for n, doc in enumerate(_docs())]
-    return [as_json_lines(lines), as_json_lines([{"id": 3, "text": "Bai.", "more": [1]}])]
+    more = [{"id": 3, "text": "Bai.", "more": [1]}]
+    return ["".join(json.dumps(line) + "\n" for line in texts) for texts in (lines, more)]
 
 
 def _read_jsonl(content: bytes, folder: Path) -> None:
@@ -308,8 +271,6 @@ def _read_jsonl(content: bytes, folder: Path) -> None:
 
 
 def _read_layout(content: bytes, folder: Path, *, name: str) -> None:
-    from spacy_rst.layout import check_blocks, read_document
-
     layout = read_document(name, content.decode("utf8", errors="replace"))
     check_blocks(layout.text, layout.blocks)
 
@@ -333,45 +294,10 @@ def _read_docbin(content: bytes, folder: Path) -> None:
         get_tree(doc)
 
 
-def _read_grid(content: bytes, folder: Path) -> None:
-    grid = read_grid(_write(content, folder, "grid.yml"))
-    for cell in grid.cells():
-        place = ResultFolder(folder).result(cell)
-        assert place.resolve().parent == (folder / "cells").resolve()
-
-
-def _results() -> list[Any]:
-    counts = [4, 4, 3, 1, 1, 1]
-    document = {"name": "a", "treebank": "en.gum", "source": "a.rs3", "lang": "en"}
-    document |= {"rst": counts, "original": counts, "edus": [3, 3, 3, 3]}
-    return [
-        {
-            "fingerprint": "0" * 64,
-            "checkpoint": {"score": 0.5, "step": 10, "epoch": 1},
-            "times": {"started": "2026-01-01", "train_seconds": 1.0, "score_seconds": 2},
-            "curve": [{"step": 0, "score": 0.1}, {"step": 10, "score": 0.5}],
-            "documents": {part: {"gold": [document]} for part in ("dev", "test")},
-        }
-    ]
-
-
-def _mutate_result(result: Any, rng: Random) -> bytes:
-    if rng.random() < 0.3:
-        return mutate_text(json.dumps(result), rng)
-    return json.dumps(mutate_json(result, rng)).encode("utf8")
-
-
-def _read_result(content: bytes, folder: Path) -> None:
-    cell = Cell("en", "encoder", 0, ("en",))
-    (folder / "cells").mkdir(exist_ok=True)
-    ResultFolder(folder).result(cell).write_bytes(content)
-    ResultFolder(folder).read(cell)
-
-
 def _lists() -> list[str]:
     header = "\t".join((*LIST_COLUMNS, "splits", "options"))
-    rows = ["sample.en\ten\tsample/en\tsample/splits.tsv\t", "ru.rrt\tru\trrt\t\tlargest_tree"]
-    return ["\n".join([header, *rows, ""]), *_files("assets/treebanks.tsv")()]
+    rows = ["sample.en\ten\t.\ttreebanks.tsv\t", "ru.rrt\tru\t.\t\tlargest_tree"]
+    return ["\n".join([header, *rows, ""])]
 
 
 TEXT_KINDS = {
@@ -383,12 +309,12 @@ TEXT_KINDS = {
     "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
     "translations": (_translation_table, _read_translations),
     "jsonl": (_jsonl_texts, _read_jsonl),
-    "grid": (lambda: [GRID], _read_grid),
 }
-LAYOUT_KINDS = {"markdown": ([MARKDOWN], "x.md"), "html": ([HTML], "x.html")}
-if find_spec("spacy_rst.layout") is not None:
-    for _name, (_texts, _file) in LAYOUT_KINDS.items():
-        TEXT_KINDS[_name] = (partial(list, _texts), partial(_read_layout, name=_file))
+LAYOUT_KINDS = {"markdown": (MARKDOWN, "x.md"), "html": (HTML, "x.html")}
+TEXT_KINDS |= {
+    name: (partial(list, [text]), partial(_read_layout, name=file))
+    for name, (text, file) in LAYOUT_KINDS.items()
+}
 
 KINDS = {name: Kind(name, seeds, mutate_text, read) for name, (seeds, read) in TEXT_KINDS.items()}
 for _kind in (
@@ -396,6 +322,5 @@ for _kind in (
     Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
     Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
     Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
-    Kind("result", _results, _mutate_result, _read_result),
 ):
     KINDS[_kind.name] = _kind

@@ -25,13 +25,7 @@ class Hang(BaseException):
 
 @dataclass
 class Kind:
-    """A kind of input.
-
-    name (str): Its name.
-    make_seeds (Callable): Makes whole inputs.
-    mutate (Callable): Damages one.
-    read (Callable): Reads a damaged one; gets a folder for files.
-    """
+    """A kind of input: what makes whole ones, damages one, and reads one (with a folder)."""
 
     name: str
     make_seeds: Callable[[], Sequence[Any]]
@@ -51,12 +45,8 @@ class Kind:
 
 @dataclass
 class Outcome:
-    """What became of the cases of a kind.
-
-    read (int): Cases that were read.
-    refused (Counter[str]): Cases that were refused, by the code of the error.
-    failures (dict[str, list[int]]): Numbers of the cases that ended otherwise, by how and where.
-    """
+    """What became of cases: how many were read, and refused with which code; the numbers of those
+    that failed, by how and where."""
 
     read: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -64,14 +54,7 @@ class Outcome:
 
 
 def run_cases(kind: Kind, numbers: range, folder: Path, seed: int = 0) -> Outcome:
-    """Run cases.
-
-    kind (Kind): Their kind.
-    numbers (range): Their numbers.
-    folder (Path): Where files may be written.
-    seed (int): Another seed makes other cases of the same numbers.
-    RETURNS (Outcome): What became of them.
-    """
+    """Run the cases of some numbers; another seed makes other cases."""
     outcome = Outcome()
     for number in numbers:
         case = kind.case(number, seed)
@@ -97,10 +80,7 @@ def describe(error: BaseException) -> str:
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise `Hang` in what computes for too long.
-
-    seconds (float): The time of the process on the CPU.
-    """
+    """Raise `Hang` in what computes for too long: other processes make no difference."""
 
     def stop(*_: Any) -> None:
         raise Hang(f"over {seconds} seconds")

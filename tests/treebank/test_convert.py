@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from spacy.tokens import DocBin
 from spacy_rst import RstError
 from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, get_meta
 from spacy_rst.languages import multilingual_pipeline
+from spacy_rst.relations import relation_class
 from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.convert import (
     ConversionOptions,
@@ -19,6 +21,7 @@ from spacy_rst.treebank.convert import (
     read_file,
     with_classes,
 )
+from spacy_rst.treebank.docbin import read_docbin
 from spacy_rst.treebank.document import EduTokens, TreebankDocument
 from spacy_rst.treebank.rs3 import parse_rs3
 from spacy_rst.treebank.splits import SplitTable
@@ -28,6 +31,8 @@ from .rs3_files import group, rs3, segment
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 OUR_PIPELINE = multilingual_pipeline()
+ENGLISH = ConversionOptions(lang="en")
+ENGLISH_RAW = ConversionOptions(lang="en", raw_text=True)
 GOOD = rs3(
     segment(9, "Title")
     + segment(1, "It rained,", 3)
@@ -63,6 +68,7 @@ def test_folder_becomes_a_docbin(treebank, tmp_path):
     options = ConversionOptions(treebank="en.test", lang="en")
     report = convert_files(find_files(treebank), {None: output}, options)
     assert (report.files, report.documents, report.edus, report.removed) == (3, 2, 4, 2)
+    assert report.rows()["documents"] == 2 and report.rows()["blanked"] == 1
     assert report.blanked == ["blanked"]
     assert report.labels == {"Elaboration-NS": 2}
     docs = read_back(output)
@@ -72,13 +78,14 @@ def test_folder_becomes_a_docbin(treebank, tmp_path):
     assert get_meta(docs[0], TREEBANK_KEY) == "en.test"
     assert get_meta(docs[0], SOURCE_KEY) == "a.rs3"
     assert docs[0]._.rst_tree.root.left.text == "It rained,"
+    assert all(key.startswith("rst_") for key in docs[0].user_data)
 
 
 def test_one_docbin_per_split(treebank, tmp_path):
     table = SplitTable([("t", "a", "train"), ("t", "b", "dev"), ("t", "blanked", "other")])
     outputs = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     report = convert_files(find_files(treebank), outputs, ConversionOptions(treebank="t"), table)
-    assert (report.documents, report.other_splits) == (2, 1)
+    assert (report.documents, report.other) == (2, 1)
     assert [get_meta(doc, NAME_KEY) for doc in read_back(outputs["dev"])] == ["b"]
 
 
@@ -108,24 +115,46 @@ def test_bad_file_stops_and_leaves_the_old_output(treebank, tmp_path):
     assert list(tmp_path.glob(".*")) == []
 
 
-def test_bad_file_is_reported_and_skipped_on_demand(treebank, tmp_path):
+def test_whatever_is_wrong_with_a_file_is_reported_and_skipped_on_demand(
+    treebank, tmp_path, monkeypatch
+):
+    def fail(*_, **__):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("spacy_rst.treebank.convert.read_dis", fail)
+    (treebank / "any.dis").touch()
     (treebank / "bad.rs3").write_text("<rst>", encoding="utf8")
+    (treebank / "lost.rs3").symlink_to("nowhere.rs3")
+    (treebank / "folder.rs3").mkdir()
+    (treebank / "na\udcffme.rs3").write_text("<rst>", encoding="utf8")
     unknown = GOOD.replace("elaboration", "made-up")
     (treebank / "unknown.rs3").write_text(unknown, encoding="utf8")
-    output = tmp_path / "corpus.spacy"
-    report = convert_files(find_files(treebank), {None: output}, ConversionOptions(skip_bad=True))
-    assert [error.code for error in report.skipped] == ["R102", "R101"]
+    options = ConversionOptions(treebank="en.test", skip_bad=True)
+    report = convert_files(find_files(treebank), {None: tmp_path / "corpus.spacy"}, options)
+    problems = {error.code: str(error) for error in report.skipped}
+    assert [error.code for error in report.skipped] == ["R134", "R102", "R134", "R102", "R101"]
+    assert "any.dis" in str(report.skipped[0]) and "surprise" in str(report.skipped[0])
+    assert "lost.rs3" in problems["R134"] and "na?me" in problems["R102"]
+    for part in ("made-up", "unknown.rs3", "en.test\\tmade-up\\t<class>"):
+        assert part in problems["R101"]
     assert report.documents == 2
 
 
-def test_unknown_label_names_file_label_and_line_to_add(treebank, tmp_path):
-    path = treebank / "unknown.rs3"
-    path.write_text(GOOD.replace("elaboration", "made-up"), encoding="utf8")
-    with pytest.raises(RstError) as caught:
-        convert_files([path], {None: tmp_path / "c.spacy"}, ConversionOptions(treebank="en.test"))
-    message = str(caught.value)
-    assert "made-up" in message and "unknown.rs3" in message
-    assert "en.test\\tmade-up\\t<class>" in message
+def test_whatever_a_conversion_raises_is_reported_with_its_file(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RstError("[R026] EDU 3 is empty.")
+
+    monkeypatch.setattr("spacy_rst.treebank.convert.binarize", fail)
+    files = [SAMPLE / "en" / "harbour_ferry.rs3"]
+    with pytest.raises(RstError, match=r"R026.*harbour_ferry\.rs3"):
+        convert_files(files, {None: tmp_path / "x.spacy"}, ConversionOptions())
+
+
+def test_file_names_need_not_be_unicode(treebank, tmp_path):
+    path = (treebank / "a.rs3").rename(treebank / "na\udcffme.rs3")
+    convert_files([path], {None: tmp_path / "x.spacy"}, ConversionOptions())
+    (doc,) = read_back(tmp_path / "x.spacy")
+    assert get_meta(doc, NAME_KEY) == "na?me"
 
 
 def test_missing_and_empty_inputs(tmp_path):
@@ -139,9 +168,28 @@ def test_missing_and_empty_inputs(tmp_path):
     assert isinstance(error, RstError) and error.code == "R133"
 
 
+@pytest.mark.parametrize("content", [b"", b"junk", b"\x00" * 100, b"\x80", b"\x93\x01\x02\x03"])
+@pytest.mark.parametrize("pack", [bytes, zlib.compress])
+def test_what_is_not_a_docbin_is_refused(tmp_path, content, pack):
+    path = tmp_path / "x.spacy"
+    path.write_bytes(pack(content))
+    with pytest.raises(RstError, match=r"R501.*x\.spacy"):
+        list(read_docbin(path))
+
+
+def test_a_docbin_that_is_cut_off_is_refused(treebank, tmp_path):
+    convert_files(find_files(treebank), {None: tmp_path / "x.spacy"}, ConversionOptions())
+    docbin = DocBin().from_disk(tmp_path / "x.spacy")
+    docbin.spaces = docbin.spaces[:1]
+    docbin.cats = []
+    docbin.to_disk(tmp_path / "y.spacy")
+    with pytest.raises(RstError, match=r"R501.*y\.spacy"):
+        list(read_docbin(tmp_path / "y.spacy"))
+
+
 def test_space_tokenised_text_keeps_its_tokens():
     body = segment(1, "Is it , then ?", 3, "joint") + segment(2, "It is n't .", 3, "joint")
-    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), lang="en")
+    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), ENGLISH)
     assert [token.text for token in doc][-3:] == ["is", "n't", "."]
     assert [edu.text for edu in doc.spans["edus"]] == ["Is it , then ?", "It is n't ."]
 
@@ -149,7 +197,7 @@ def test_space_tokenised_text_keeps_its_tokens():
 @pytest.mark.parametrize("text", ["raw text, as it is.", "with spaces , everywhere ."])
 def test_paragraphs_become_blank_lines(text):
     body = segment(1, text, 3, "joint") + segment(2, f"&lt;P&gt;{text}", 3, "joint")
-    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), lang="en")
+    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), ENGLISH)
     assert doc.text == f"{text}\n\n{text}" or doc.text == f"{text}\n\n{text} "
     assert [edu.text for edu in doc.spans["edus"]] == [text, text]
 
@@ -169,7 +217,7 @@ def two_edus(first: str, second: str) -> TreebankDocument:
 )  # fmt: skip
 def test_raw_text_is_written_and_tokenized_as_a_pipeline_meets_it(lang, first, second, text):
     document = two_edus(first, second)
-    doc = convert_document(document, lang=lang, raw_text=True)
+    doc = convert_document(document, ConversionOptions(lang=lang, raw_text=True))
     assert doc.text == text
     assert [token.text for token in doc] == [token.text for token in OUR_PIPELINE.make_doc(text)]
     for edu, written in zip(doc.spans["edus"], document.edus, strict=True):
@@ -194,9 +242,7 @@ def test_raw_text_of_sample_documents_is_that_of_the_treebank(tmp_path):
 
 
 def test_raw_text_keeps_paragraphs():
-    doc = convert_document(
-        two_edus("It rained .", "&lt;P&gt;It stopped ."), lang="en", raw_text=True
-    )
+    doc = convert_document(two_edus("It rained .", "&lt;P&gt;It stopped ."), ENGLISH_RAW)
     assert doc.text == "It rained.\n\nIt stopped."
     assert [edu.text for edu in doc.spans["edus"]] == ["It rained.", "It stopped."]
 
@@ -204,7 +250,7 @@ def test_raw_text_keeps_paragraphs():
 def test_tokens_of_the_treebank_stay_where_an_edu_would_begin_inside_of_one():
     document = two_edus("well , I ca", "n't go .")
     assert [token.text for token in OUR_PIPELINE.make_doc("can't")] == ["can't"]
-    doc = convert_document(document, lang="en", raw_text=True)
+    doc = convert_document(document, ENGLISH_RAW)
     assert doc.text == "well, I can't go."
     assert [token.text for token in doc] == " ".join(document.edus).split()
     assert [edu.text for edu in doc.spans["edus"]] == ["well, I ca", "n't go."]
@@ -216,7 +262,7 @@ def test_documents_that_keep_their_tokens_are_counted(treebank, tmp_path):
     for raw_text, n_kept in ((True, 1), (False, 0)):
         options = ConversionOptions(lang="en", raw_text=raw_text)
         report = convert_files(find_files(treebank), {None: tmp_path / "c.spacy"}, options)
-        assert (report.documents, report.kept_tokens) == (3, n_kept)
+        assert (report.documents, report.kept) == (3, n_kept)
 
 
 def test_tokens_with_known_spaces_are_tokenized_again():
@@ -226,12 +272,17 @@ def test_tokens_with_known_spaces_are_tokenized_again():
     ]
     document = two_edus("Dr. No", ", yes")
     document = replace(document, edus=["Dr. No", ", yes"], tokens=tokens)
-    doc = convert_document(document, lang="en", raw_text=True)
+    doc = convert_document(document, ENGLISH_RAW)
     assert doc.text == "Dr. No, yes"
     assert [token.text for token in doc] == [
         token.text for token in OUR_PIPELINE.make_doc(doc.text)
     ]
     assert [edu.text for edu in doc.spans["edus"]] == ["Dr. No", ", yes"]
+
+
+def test_long_labels_take_no_time():
+    with pytest.raises(RstError, match="R101"):
+        relation_class("made-up" + "-e" * 100_000)
 
 
 def test_classes_keep_the_shape():
@@ -253,11 +304,22 @@ def test_cleaning(text, expected):
     assert clean_edu_text(text) == expected
 
 
-def test_blanked_and_tokenised_texts_are_recognised():
-    assert is_blanked(["___ __ _ .", "_____"])
-    assert not is_blanked(["snake_case is fine", "yes"])
-    assert not is_blanked([])
-    assert is_space_tokenized(["Well , yes ."])
-    assert is_space_tokenized(["今天 很 好 。"])
-    assert not is_space_tokenized(["Well, yes."])
-    assert not is_space_tokenized(["no marks"])
+@pytest.mark.parametrize(
+    ("edus", "expected"),
+    [
+        (["___ __ _ .", "_____"], True),
+        (["snake_case is fine", "yes"], False),
+        ([], False),
+        (["_" * 200_000 + "a"], False),  # takes no time
+    ],
+)
+def test_blanked_texts_are_recognised(edus, expected):
+    assert is_blanked(edus) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Well , yes .", True), ("今天 很 好 。", True), ("Well, yes.", False), ("no marks", False)],
+)
+def test_tokenised_texts_are_recognised(text, expected):
+    assert is_space_tokenized([text]) == expected

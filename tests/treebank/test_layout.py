@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
 from spacy_rst.doc_layout import get_layout
 from spacy_rst.errors import RstError
-from spacy_rst.layout import Block
-from spacy_rst.treebank.convert import ConversionReport, convert_document
+from spacy_rst.languages import blank_pipeline
+from spacy_rst.layout import Block, Layout
+from spacy_rst.treebank.convert import ConversionOptions, ConversionReport, convert_document
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.treebank.document import NUCLEUS, NaryChild, NaryNode, TreebankDocument
-from spacy_rst.treebank.layout import (
-    find_layouts,
-    read_gcdt_layout,
-    read_gum_layout,
-    read_layout,
-    with_layout,
+from spacy_rst.treebank.document import (
+    NUCLEUS,
+    NaryChild,
+    NaryNode,
+    TreebankDocument,
+    paragraph_blocks,
 )
+from spacy_rst.treebank.layout import read_gcdt_layout, read_layouts, with_layout
 
 from ..layout.blocks import describe
 
@@ -39,8 +43,14 @@ def sentence(words: str, block: str = "") -> str:
     return "\n".join(lines)
 
 
+def read_gum(*sentences: str) -> Layout:
+    with TemporaryDirectory() as folder:
+        Path(folder, "name.conllu").write_text("\n\n".join(sentences) + "\n", encoding="utf8")
+        return read_layouts(Path(folder))["name"]
+
+
 def gum(*sentences: str) -> list[tuple[str, str]]:
-    layout = read_gum_layout("\n\n".join(sentences) + "\n")
+    layout = read_gum(*sentences)
     return describe(layout.text, layout.blocks)
 
 
@@ -158,27 +168,27 @@ def test_gcdt_blocks():
     ]
 
 
-def test_files_are_found_by_name(tmp_path):
+def test_layouts_are_found_by_the_names_of_documents(tmp_path):
     (tmp_path / "dev").mkdir()
-    (tmp_path / "a.conllu").write_text(sentence("A title", "head (1 s)"), encoding="utf8")
-    (tmp_path / "dev" / "b.xml").write_text(GCDT, encoding="utf8")
-    (tmp_path / "c.conllu").write_bytes(b"\xff")
-    found = find_layouts(tmp_path)
-    assert sorted(found) == ["a", "b", "c"]
-    assert read_layout(found["a"]).text == "A title"
-    assert read_layout(found["b"]).text.startswith("题目")
-    with pytest.raises(RstError, match="R134"):
-        read_layout(found["c"])
+    several = [f"# newdoc id = {name}\n{sentence('A title', 'head (1 s)')}" for name in "ab"]
+    several.append("# newdoc id = plain\n" + sentence("No layout"))
+    (tmp_path / "all.conllu").write_text("\n\n".join(several), encoding="utf8")
+    (tmp_path / "dev" / "c.xml").write_text(GCDT, encoding="utf8")
+    (tmp_path / "d.conllu").write_bytes(b"\xff")
+    (tmp_path / "e.xml").write_bytes(b"\xff")
+    (tmp_path / "f.conllu").write_text("1\ttoo few columns\n", encoding="utf8")
+    found = read_layouts(tmp_path)
+    assert sorted(found) == ["a", "b", "c", "d", "e", "f"]
+    assert found["a"].text == found["b"].text == "A title"
+    assert found["c"].text.startswith("题目")
+    problems = [(found[name].code, f"{name}." in str(found[name])) for name in "def"]
+    assert problems == [("R134", True), ("R134", True), ("R143", True)]
 
 
-LAYOUT = read_gum_layout(
-    "\n\n".join(
-        [
-            sentence("A title", "head (1 s)"),
-            sentence("Do+n't go_ ,_ -LSB-_ 1_ -RSB- he said_ .", "p (1 s)"),
-            sentence("Bye_ .", 'sp who:::"#Ann" (1 s)'),
-        ]
-    )
+LAYOUT = read_gum(
+    sentence("A title", "head (1 s)"),
+    sentence("Do+n't go_ ,_ -LSB-_ 1_ -RSB- he said_ .", "p (1 s)"),
+    sentence("Bye_ .", 'sp who:::"#Ann" (1 s)'),
 )
 EDUS = ["A title", "Do n't go ,", "-LSB- 1 -RSB- he said .", "Bye ."]
 
@@ -197,9 +207,8 @@ def test_blocks_and_spaces_of_a_document():
 @pytest.mark.parametrize("raw_text", [False, True])
 def test_docs_get_layout(raw_text):
     report = ConversionReport()
-    doc = convert_document(
-        with_layout(make_document(*EDUS), LAYOUT), lang="en", raw_text=raw_text, report=report
-    )
+    options = ConversionOptions(lang="en", raw_text=raw_text)
+    doc = convert_document(with_layout(make_document(*EDUS), LAYOUT), options, report=report)
     assert doc.text == "A title\n\nDon't go,[1] he said.\n\nBye."
     assert [edu.text for edu in doc.spans["edus"]] == [
         *("A title", "Don't go,", "[1] he said.", "Bye."),
@@ -209,15 +218,9 @@ def test_docs_get_layout(raw_text):
         Block(9, 30, "paragraph"),
         Block(32, 36, "turn", 0, "Ann"),
     ]
-    assert (report.with_layout, report.blocks["turn"], report.crossing) == (1, 1, 0)
-    example = make_example(_nlp(), doc)
+    assert (report.layout, report.blocks, report.crossing) == (1, 3, 0)
+    example = make_example(blank_pipeline("en"), doc)
     assert get_layout(example.predicted) == get_layout(doc)
-
-
-def _nlp():
-    from spacy_rst.languages import blank_pipeline
-
-    return blank_pipeline("en")
 
 
 def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
@@ -230,18 +233,16 @@ def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
     assert document.crossing_edus == [0]
 
 
-def test_another_text_is_refused():
+@pytest.mark.parametrize("edus", [("A title", "Do go ,", *EDUS[2:]), ("B other", *EDUS[1:])])
+def test_another_text_is_refused(edus):
     with pytest.raises(RstError, match="R138"):
-        with_layout(make_document("A title", "Do go ,", *EDUS[2:]), LAYOUT)
-    with pytest.raises(RstError, match="R138"):
-        with_layout(make_document("B other", *EDUS[1:]), LAYOUT)
+        with_layout(make_document(*edus), LAYOUT)
 
 
 def test_paragraphs_of_a_document_are_its_layout():
     document = make_document("One.", "Two.", "Three.")
-    assert document.layout() == []
-    assert get_layout(convert_document(document, lang="en")) is None
-    document.paragraph_starts = [0, 2]
-    doc = convert_document(document, lang="en")
+    assert get_layout(convert_document(document)) is None
+    document.blocks = paragraph_blocks([0, 2], 3)
+    doc = convert_document(document)
     assert doc.text == "One. Two.\n\nThree."
     assert get_layout(doc) == [Block(0, 9, "paragraph"), Block(11, 17, "paragraph")]

@@ -118,26 +118,18 @@ def test_nuclei_chain_to_the_right():
     ]
 
 
-def test_text_is_cleaned_and_paragraph_marks_are_kept_apart():
-    body = (
-        segment(1, "\n  &lt;P&gt;A &amp;\n B  ", 3, "joint")
-        + segment(2, "##### c", 3, "joint")
-        + segment(4, "&lt;P&gt;d", 3, "joint")
-    )
-    document = parse_rs3(rs3(body + group(3, "multinuc")))
-    assert document.edus == ["A & B", "c", "d"]
-    assert document.paragraph_starts == [0, 2]
-
-
-def test_a_blank_line_in_front_begins_a_paragraph():
-    body = (
-        segment(1, "\n\nA", 4, "joint")
-        + segment(2, "\n B", 4, "joint")
-        + segment(3, "\n \nC", 4, "joint")
-    )
-    document = parse_rs3(rs3(body + group(4, "multinuc")))
-    assert document.edus == ["A", "B", "C"]
-    assert document.paragraph_starts == [0, 2]
+@pytest.mark.parametrize(
+    ("texts", "edus"),
+    [
+        (("\n  &lt;P&gt;A &amp;\n B  ", "##### c", "&lt;P&gt;d"), ["A & B", "c", "d"]),
+        (("\n\nA", "\n B", "\n \nC"), ["A", "B", "C"]),
+    ],
+)
+def test_text_is_cleaned_and_marks_and_blank_lines_begin_paragraphs(texts, edus):
+    body = "".join(segment(i, text, 9, "joint") for i, text in enumerate(texts))
+    document = parse_rs3(rs3(body + group(9, "multinuc")))
+    assert document.edus == edus
+    assert [(block.start, block.end) for block in document.blocks] == [(0, 2), (2, 3)]
 
 
 def test_rs4_signals_and_secondary_edges_are_ignored():
@@ -178,49 +170,46 @@ TWO_TREES = (
 )
 
 
+CROSSING = (
+    segment(1, "a", 5)
+    + segment(2, "b", 6, "joint")
+    + segment(3, "c", 1, "elaboration")
+    + segment(4, "d", 6, "joint")
+    + group(5, "span", 6, "joint")
+    + group(6, "multinuc")
+)
+NO_NUCLEUS = segment(1, "a", 3, "elaboration") + segment(2, "b", 3, "evidence") + group(3, "span")
+BOMB = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
+
+
 @pytest.mark.parametrize(
     ("content", "code", "named"),
     [
         ("<rst><body>", "R102", "file.rs3"),
         ("not xml at all", "R102", "file.rs3"),
         ('<!DOCTYPE r [<!ENTITY a "b">]><rst><body>&a;</body></rst>', "R103", "file.rs3"),
-        (
-            '<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><rst>&a;</rst>',
-            "R103",
-            "file.rs3",
-        ),
+        ('<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><rst>&a;</rst>', "R103", "file"),
+        ('<!DOCTYPE rst PUBLIC "-//x//y" "file:///etc/passwd">' + rs3(""), "R103", "file"),
+        ('<!DOCTYPE rst SYSTEM "http://127.0.0.1/rst.dtd">' + rs3(""), "R103", "file.rs3"),
+        (f'<!DOCTYPE r [<!ENTITY e0 "boom">{BOMB}]><rst>&e11;</rst>', "R103", "file.rs3"),
         (rs3(""), "R104", "file.rs3"),
         (rs3(segment(1, " ") + segment(2, "")), "R104", "file.rs3"),
         (rs3(segment(1, "a", 1) + segment(1, "b")), "R105", "(1)"),
         (rs3("<segment>a</segment>"), "R105", "None"),
-        (rs3(segment(1, "a", 7) + segment(2, "b")), "R106", "7"),
-        (rs3(segment(1, "a", 2, "joint") + segment(2, "b", 1, "joint")), "R107", "Node 1"),
-        (rs3(segment(1, "a") + segment(2, "b") + group(3, "span", 3)), "R107", "Node 3"),
+        (rs3(segment(1, "a", 7) + segment(2, "b")), "R105", "7, which does not exist"),
+        (rs3(segment(1, "a", 2, "joint") + segment(2, "b", 1, "joint")), "R105", "cycle"),
+        (rs3(segment(1, "a") + segment(2, "b") + group(3, "span", 3)), "R105", "Node 3"),
+        (rs3(CROSSING), "R105", "Node 1 of file.rs3 has parts that do not lie side by side"),
+        (rs3(NO_NUCLEUS), "R105", "Node 3 of file.rs3 has satellites but no nucleus"),
+        *(
+            (rs3(segment(1, "a", 3, "joint") + segment(2, text, 3, "joint") + group(3, "multinuc")),
+             "R105", "Node 2 of file.rs3 belongs to the tree but has no text")
+            for text in ("", " ", "\n", "&lt;P&gt;", "#####")
+        ),
         (rs3(TWO_TREES), "R108", "10 (2 segments) and 11 (3 segments)"),
-        (rs3(segment(1, "a") + segment(2, "b")), "R109", "2 segments"),
-        (
-            rs3(
-                segment(1, "a", 5)
-                + segment(2, "b", 6, "joint")
-                + segment(3, "c", 1, "elaboration")
-                + segment(4, "d", 6, "joint")
-                + group(5, "span", 6, "joint")
-                + group(6, "multinuc")
-            ),
-            "R110",
-            "node 1",
-        ),
-        (
-            rs3(
-                segment(1, "a", 3, "elaboration")
-                + segment(2, "b", 3, "evidence")
-                + group(3, "span")
-            ),
-            "R111",
-            "Node 3",
-        ),
+        (rs3(segment(1, "a") + segment(2, "b")), "R109", "2 EDUs"),
     ],
-)
+)  # fmt: skip
 def test_malformed_files_get_a_coded_error(content, code, named):
     with pytest.raises(RstError) as caught:
         parse_rs3(content, source="file.rs3")
@@ -229,11 +218,15 @@ def test_malformed_files_get_a_coded_error(content, code, named):
     assert "file.rs3" in str(caught.value)
 
 
-def test_entity_bomb_is_refused_quickly():
-    levels = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
-    content = f'<!DOCTYPE r [<!ENTITY e0 "boom">{levels}]><rst>&e11;</rst>'
-    with pytest.raises(RstError, match="R103"):
-        parse_rs3(content)
+def test_unlinked_segments_without_text_do_no_harm():
+    body = segment(9, " ") + segment(1, "a", 3) + segment(2, "b", 1, "evidence") + group(3, "span")
+    document = parse_rs3(rs3(body))
+    assert document.edus == ["a", "b"] and document.removed == []
+
+
+def test_a_blank_relation_is_none():
+    body = segment(1, "a", 3, "  ") + segment(2, "b", 1, "evidence") + group(3, "span")
+    assert parse_rs3(rs3(body)).edus == ["a", "b"]
 
 
 def test_largest_tree_is_kept_on_demand():

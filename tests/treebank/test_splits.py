@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spacy_rst import RstError
+from spacy_rst.tables import read_table
 from spacy_rst.treebank.splits import SplitTable, draw_splits
 
 NAMES = [f"doc_{i}" for i in range(300)]
@@ -72,8 +73,27 @@ def test_translated_gum_documents_are_never_trained_on_when_the_english_is_held_
         assert official.split_of(english, "en.gum") == official.split_of(name, treebank)
 
 
-def test_table_without_its_columns_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "does not name treebank, doc, split"),
+        (b"treebank\tdoc\n", "does not name split"),
+        ("treebank\tdoc\tsplit\nt\t\u00e9\tdev\n".encode("latin1"), "codec"),
+        (b"treebank\tdoc\tsplit\nt\tx\n", "line 2 has 2 cells"),
+        (b"treebank\tdoc\tsplit\nt\tx\tdev\t\tmore\n", "line 2 has 5 cells"),
+    ],
+)
+def test_what_is_not_a_table_is_refused(tmp_path, content, problem):
     path = tmp_path / "splits.tsv"
-    path.write_text("doc\tsplit\na\ttrain\n", encoding="utf8")
-    with pytest.raises(RstError, match=r"R130.*treebank"):
+    path.write_bytes(content)
+    with pytest.raises(RstError, match=rf"R130.*splits\.tsv.*{problem}"):
         SplitTable.from_file(path)
+
+
+def test_tables_may_have_a_byte_order_mark_long_cells_and_quotes(tmp_path):
+    path = tmp_path / "splits.tsv"
+    name = '"' + "x" * 200_000
+    path.write_bytes(f"\ufefftreebank\tdoc\tsplit\r\n\r\nt\t{name}\tdev\r\n".encode())
+    columns = ("treebank", "doc", "split")
+    assert list(read_table(path, columns)) == [(3, {"treebank": "t", "doc": name, "split": "dev"})]
+    assert SplitTable.from_file(path).split_of(name, "t") == "dev"
