@@ -7,7 +7,7 @@ one, and the pairs become a table for `spacy_rst.TableTranslator.v1`:
 
     python benchmarks/parallel_russian.py corpus --english training/english --multi training/multi
 
-`corpus` is what `python -m spacy rst prepare` makes of the treebanks en.gum and ru.rrg. Without
+`corpus` is what `python -m spacy rst convert` makes of the treebanks en.gum and ru.rrg. Without
 pipelines the table is made and the alignment measured.
 """
 

@@ -43,7 +43,7 @@ def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     workflow = (ROOT / "project.yml").read_text(encoding="utf8")
     if (ROOT / "spacy_rst" / "cli" / "prepare.py").exists():  # until convert takes a list
-        workflow = workflow.replace("rst convert assets/", "rst prepare assets/")
+        workflow = workflow.replace("rst convert assets/", "rst convert assets/")
     (folder / "project.yml").write_text(workflow, encoding="utf8")
     (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
     shutil.copytree(ROOT / "scripts", folder / "scripts")
