@@ -102,6 +102,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
         "anew, or to None to take it off."
     )
+    R028 = (
+        "Tokens were merged or split, so that EDUs no longer begin and end with tokens. Set "
+        "doc.spans['edus'] anew, or merge tokens before they are made."
+    )
     R031 = "'{kind}' is no kind of block. Use one of: {known}."
     R032 = (
         "The block {start}:{end} is empty, overlaps the block before it, or does not lie in the "

@@ -212,7 +212,7 @@ class RstNode:
     @property
     def edus(self) -> tuple[Edu, ...]:
         """RETURNS (Tuple): The EDUs of this node, as strings or spaCy Spans."""
-        return self._tree._edus[self.start : self.end]
+        return tuple(self._tree._edus[self.start : self.end])
 
     @property
     def span(self) -> Any:
@@ -256,10 +256,10 @@ class RstTree:
     """
 
     __slots__ = (
-        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_lefts", "_parents",
-        "_rights", "_roles", "_scores", "_starts",
+        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_leaves", "_lefts",
+        "_parents", "_rights", "_roles", "_scores", "_starts",
     )  # fmt: skip
-    _edus: tuple[Edu, ...]
+    _edus: Sequence[Edu]
     _starts: tuple[int, ...]
     _ends: tuple[int, ...]
     _lefts: tuple[int, ...]
@@ -269,6 +269,7 @@ class RstTree:
     _roles: tuple[str | None, ...]
     _labels: tuple[str | None, ...]
     _scores: tuple[Score | None, ...]
+    _leaves: tuple[int, ...]
     _heads: tuple[int, ...] | None
 
     def __init__(
@@ -318,15 +319,20 @@ class RstTree:
         """
         return cls(splits, edus, scores)
 
-    def with_edus(self, edus: Sequence[Edu]) -> RstTree:
+    def with_edus(self, edus: Sequence[Edu] | None = None) -> RstTree:
         """Put the same tree over other EDUs, which is much quicker than to build it anew.
 
-        edus (Sequence): As many EDUs as the tree has, as strings or spaCy Spans.
+        edus (Optional[Sequence]): As many EDUs as the tree has, as strings or spaCy Spans. Empty
+            strings by default.
         RETURNS (RstTree): The tree over these EDUs.
         """
-        units = _checked_edus(edus)
+        units = ("",) * len(self) if edus is None else _checked_edus(edus)
         if len(units) != len(self):
             raise RstError(Errors.R021.format(n_tree=len(self), n_edus=len(units)))
+        return self._over(units)
+
+    def _over(self, units: Sequence[Edu]) -> RstTree:
+        """Put the same tree over EDUs that may be made one by one, when they are asked for."""
         other = object.__new__(RstTree)
         for name in RstTree.__slots__[1:]:
             object.__setattr__(other, name, getattr(self, name))
@@ -350,7 +356,9 @@ class RstTree:
     @property
     def edus(self) -> tuple[Edu, ...]:
         """RETURNS (Tuple): The EDUs in text order, as strings or spaCy Spans."""
-        return self._edus
+        if not isinstance(self._edus, tuple):
+            object.__setattr__(self, "_edus", tuple(self._edus))
+        return tuple(self._edus)
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -375,7 +383,7 @@ class RstTree:
 
     def leaves(self) -> Iterator[RstNode]:
         """YIELDS (RstNode): The leaves in text order."""
-        return (RstNode(self, i) for i, left in enumerate(self._lefts) if left == NO_NODE)
+        return (RstNode(self, index) for index in self._leaves)
 
     def find(
         self,
@@ -445,16 +453,17 @@ class RstTree:
         """
         if not 0 <= start < end <= len(self):
             raise RstError(Errors.R009.format(start=start, end=end, n_edus=len(self)))
+        if end - start == 1:
+            return RstNode(self, self._leaves[start])
         index = 0
-        while self._lefts[index] != NO_NODE:
+        while True:
             left, right = self._lefts[index], self._rights[index]
             if end <= self._ends[left]:
                 index = left
             elif start >= self._starts[right]:
                 index = right
             else:
-                break
-        return RstNode(self, index)
+                return RstNode(self, index)
 
     def head(self, node: RstNode | None = None) -> RstNode:
         """Follow the nuclei down to one leaf, the leftmost where several are equal.
@@ -676,10 +685,10 @@ def _layout(
         name: []
         for name in (
             "_starts", "_ends", "_lefts", "_rights", "_parents", "_depths", "_roles", "_labels",
-            "order",
+            "_leaves", "order",
         )
     }  # fmt: skip
-    starts, ends, lefts, rights, parents, depths, roles, labels, order = columns.values()
+    starts, ends, lefts, rights, parents, depths, roles, labels, leaves, order = columns.values()
     stack: list[tuple[int, int, int, str | None]] = [(0, n_edus, NO_NODE, None)]
     while stack:
         start, end, parent, role = stack.pop()
@@ -697,6 +706,7 @@ def _layout(
         order.append(number)
         if number == NO_NODE:
             labels.append(None)
+            leaves.append(index)
             continue
         split = splits[number]
         labels.append(split.label)

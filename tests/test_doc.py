@@ -171,6 +171,13 @@ def test_setter_refuses_a_tree_over_another_number_of_edus(nlp, tree, n_edus):
     assert doc._.rst_tree is None
 
 
+@pytest.mark.parametrize("borders", [[(0, 2), (2, 2), (2, 5)], [(0, 5), (5, 5)]])
+def test_setter_refuses_empty_edus(nlp, borders):
+    doc = with_edus(nlp, "a b c d e", *borders)
+    with pytest.raises(RstError, match=r"R026.*EDU 2"):
+        doc._.rst_tree = chain_tree(len(borders), "left")
+
+
 def test_setter_refuses_the_spans_of_another_doc(nlp, doc):
     other = doc_from_edus(nlp, EDUS)
     with pytest.raises(RstError, match=r"R025.*It rains"):
@@ -315,10 +322,17 @@ def n_built(monkeypatch) -> list[int]:
     return built
 
 
-def test_the_tree_is_built_once(doc, tree, n_built):
+def test_a_tree_that_was_set_is_not_built_again(doc, n_built):
     assert [doc._.rst_tree.root.relation for _ in range(3)] == ["Cause"] * 3
     assert [doc[i : i + 1]._.rst_node.start for i in range(4)] == [0, 0, 0, 1]
     assert doc._.rst_json["edus"] == EDUS
+    assert n_built == [0]
+
+
+def test_a_tree_that_was_stored_is_built_once(doc, n_built):
+    copied = doc.copy()
+    assert [copied._.rst_tree.root.relation for _ in range(3)] == ["Cause"] * 3
+    assert [token._.rst_node.start for token in copied][::3] == [0, 1, 2]
     assert n_built == [1]
 
 
@@ -332,35 +346,20 @@ def drop(doc: Doc) -> None:
     del doc.user_data["rst_tree"]
 
 
-def exchange_labels(doc: Doc) -> None:
-    doc.user_data["rst_tree"]["labels"] = ["Contrast-NN", "Joint-NN"]
+def exchange_stored(doc: Doc) -> None:
+    labels = ["Contrast-NN", "Joint-NN"]
+    doc.user_data["rst_tree"] = {**doc.user_data["rst_tree"], "labels": labels}
 
 
-def edit_label(doc: Doc) -> None:
-    doc.user_data["rst_tree"]["labels"][0] = "Contrast-NN"
+def exchange_edus(doc: Doc) -> None:
+    doc.spans["edus"] = [doc[0:3], doc[3:5], doc[5:9]]
 
 
-def edit_split(doc: Doc) -> None:
-    doc.user_data["rst_tree"]["splits"][:] = [[0, 2, 3], [0, 1, 2]]
+def add_edu(doc: Doc) -> None:
+    doc.spans["edus"].append(doc[8:9])
 
 
-def edit_score(doc: Doc) -> None:
-    doc.user_data["rst_tree"]["scores"][1][0] = 0.0
-
-
-def edit_edu(doc: Doc) -> None:
-    doc.spans["edus"][1] = doc[3:5]
-
-
-def move_edu(doc: Doc) -> None:
-    group = doc.spans["edus"]
-    del group[2]
-    group.append(doc[5:9])
-
-
-@pytest.mark.parametrize(
-    "edit", [drop, exchange_labels, edit_label, edit_split, edit_score, edit_edu, move_edu]
-)
+@pytest.mark.parametrize("edit", [drop, exchange_stored, exchange_edus, add_edu])
 def test_edits_are_seen(doc, edit):
     tree = doc._.rst_tree
     edit(doc)
@@ -549,40 +548,47 @@ def test_trees_survive_retokenization_inside_edus(doc, origin, retokenize, read_
     assert Doc(doc.vocab).from_bytes(doc.to_bytes())._.rst_json == before
 
 
-def test_spacy_reads_and_writes_retokenized_edus_by_itself(doc, retokenize, nlp):
-    tree = doc._.rst_json
+def test_retokenized_docs_are_written_once_their_tree_was_read(doc, retokenize, nlp):
     retokenize(doc)
-    assert [edu.text for edu in doc.spans["edus"]] == EDUS
-    retokenized = doc.to_bytes()
-    assert [doc.spans["edus"][i].text for i in range(3)] == EDUS
+    tree = doc._.rst_json
     for twin in (
-        Doc(nlp.vocab).from_bytes(retokenized),
+        Doc(nlp.vocab).from_bytes(doc.to_bytes()),
         doc.copy(),
         *DocBin(store_user_data=True, docs=[doc]).get_docs(nlp.vocab),
     ):
-        assert [edu.text for edu in twin.spans["edus"]] == EDUS
         assert twin._.rst_json == tree
+        assert [edu.text for edu in twin.spans["edus"]] == EDUS
 
 
-def test_the_names_of_edus_survive_retokenization(nlp):
-    doc = nlp("It rains , so we stay .")
-    set_edus(doc, [Span(doc, 0, 3, "first", span_id="a"), Span(doc, 3, 7, "second")])
+def test_a_tree_in_use_keeps_its_texts_through_retokenization(doc, retokenize):
+    tree = doc._.rst_tree
+    retokenize(doc)
+    assert [leaf.text for leaf in tree.leaves()] == EDUS
+
+
+def test_edus_without_a_tree_are_found_again_if_tokens_were_split(nlp):
+    doc = doc_from_edus(nlp, EDUS)
+    split_rains(doc)
+    assert [edu.text for edu in get_edus(doc)] == EDUS
+    assert [edu.text for edu in doc.spans["edus"]] == EDUS
+
+
+def test_edus_without_a_tree_are_refused_if_tokens_were_merged(nlp):
+    doc = doc_from_edus(nlp, EDUS)
     merge(doc, (0, 2))
-    assert [(edu.label_, edu.id_) for edu in doc.spans["edus"]] == [("first", "a"), ("second", "")]
+    with pytest.raises(RstError, match=r"R028.*doc\.spans\['edus'\]"):
+        get_edus(doc)
 
 
-def test_a_token_over_two_edus_moves_their_border_and_takes_the_tree_away(doc, nlp):
-    merge(doc, (2, 4))
-    assert [edu.text for edu in get_edus(doc)] == ["It rains , so", "we stay", "at home ."]
+@pytest.mark.parametrize("borders", [(2, 4), (2, 7)])
+@pytest.mark.parametrize("read_before", [False, True])
+def test_a_token_over_edus_takes_the_tree_away(doc, borders, read_before):
+    if read_before:
+        assert doc._.rst_tree is not None
+    merge(doc, borders)
     assert doc._.rst_tree is None
-    assert Doc(nlp.vocab).from_bytes(doc.to_bytes())._.rst_tree is None
-
-
-def test_an_edu_lost_in_a_token_is_told(doc):
-    merge(doc, (2, 7))
-    assert [edu.text for edu in doc.spans["edus"]] == ["It rains , so we stay at", "", "home ."]
-    assert doc._.rst_tree is None
-    with pytest.raises(RstError, match=r"R026.*EDU 2"):
+    assert doc[0]._.rst_node is None
+    with pytest.raises(RstError, match="R028"):
         get_edus(doc)
 
 

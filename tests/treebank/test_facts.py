@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import spacy
 
 from spacy_rst import doc as rst_doc
@@ -14,7 +13,6 @@ from tests.sample import sample_docs, write_corpus
 
 from .rs3_files import group, rs3, segment
 
-FACTS = list(rst_doc.FACT_TYPES)
 BODY = segment(1, "Yes,", 3, "joint") + segment(2, "no.", 3, "joint") + group(3, "multinuc")
 
 
@@ -22,17 +20,6 @@ def test_converted_documents_use_no_key_that_may_be_anothers():
     doc = convert_document(parse_rs3(rs3(BODY)), treebank="en.test", lang="en")
     assert set(doc.user_data) and all(key.startswith("rst_") for key in doc.user_data)
     assert get_meta(doc, rst_doc.TREEBANK_KEY) == "en.test"
-
-
-@pytest.mark.parametrize("key", FACTS)
-def test_facts_of_older_docbins_are_still_read(key):
-    doc = spacy.blank("xx")("Yes")
-    assert get_meta(doc, key) is None
-    old = {rst_doc.BLANKED_KEY: True, rst_doc.TRANSLATED_FROM_KEY: {"language": "es"}}
-    doc.user_data[key.removeprefix("rst_")] = old.get(key, "old")
-    assert get_meta(doc, key) == old.get(key, "old")
-    doc.user_data[key] = "new"
-    assert get_meta(doc, key) == "new"
 
 
 def test_a_users_own_keys_are_not_taken_for_ours(tmp_path):
