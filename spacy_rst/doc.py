@@ -74,13 +74,15 @@ def _refuse_edus(doc: Doc, edus: Sequence[Span]) -> None:
         if edu.start >= edu.end and number <= len(edus):
             raise RstError(Errors.R026.format(number=number))
         if edu.start < covered:
-            raise RstError(Errors.R022.format(first=previous, second=edu.text))
+            raise _misfit(previous, edu.text, "overlap or are out of order")
         missing = next((token for token in doc[covered : edu.start] if not token.is_space), None)
         if missing is not None:
-            raise RstError(
-                Errors.R023.format(first=previous, second=edu.text, missing=missing.text)
-            )
+            raise _misfit(previous, edu.text, f"have {missing.text!r} between them")
         covered, previous = edu.end, edu.text
+
+
+def _misfit(first: str, second: str, problem: str) -> RstError:
+    return RstError(Errors.R022.format(first=first, second=second, problem=problem))
 
 
 def _read_edus(doc: Doc) -> list[Span]:
@@ -246,7 +248,7 @@ def set_tree(doc: Doc, tree: RstTree | None) -> None:
         doc.user_data.pop(TREE_KEY, None)
         return
     if not isinstance(tree, RstTree):
-        raise RstError(Errors.R024.format(value=tree))
+        raise TypeError(f"doc._.rst_tree takes an RstTree or None, not {tree!r}")
     if isinstance(tree.edus[0], Span):
         foreign = [edu for edu in tree.edus if getattr(edu, "doc", None) is not doc]
         if foreign:

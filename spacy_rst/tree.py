@@ -97,7 +97,7 @@ class RstNode:
         object.__setattr__(self, "_index", index)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(Errors.R008.format(cls="RstNode", name=name))
+        raise AttributeError(f"{name} cannot be set: nodes are immutable")
 
     def __reduce__(self) -> tuple[type[RstNode], tuple[RstTree, int]]:
         return RstNode, (self._tree, self._index)
@@ -283,20 +283,16 @@ class RstTree:
         units = ("",) * (len(split_list) + 1) if edus is None else _checked_edus(edus)
         if not units:
             raise RstError(Errors.R001)
-        score_list = None if scores is None else _entries(scores)
-        if score_list is not None and len(score_list) != len(split_list):
-            raise RstError(Errors.R006.format(n_scores=len(score_list), n_splits=len(split_list)))
+        score_list = None if scores is None else _checked_scores(scores, len(split_list))
         numbered = {(s.start, s.end): i for i, s in enumerate(split_list)}
         if len(numbered) < len(split_list):
-            raise RstError(Errors.R003.format(split=_first_repeated(split_list)))
+            twice = next(s for i, s in enumerate(split_list) if numbered[s.start, s.end] != i)
+            raise _not_one_tree(f"two splits divide {twice.start}:{twice.end}")
         columns = _layout(split_list, numbered, len(units))
         order = columns.pop("order")
         for name, column in columns.items():
             object.__setattr__(self, name, tuple(column))
-        node_scores = [
-            None if i == NO_NODE or score_list is None else _checked_score(score_list[i])
-            for i in order
-        ]
+        node_scores = [None if i == NO_NODE or score_list is None else score_list[i] for i in order]
         object.__setattr__(self, "_edus", units)
         object.__setattr__(self, "_scores", tuple(node_scores))
         object.__setattr__(self, "_heads", None)
@@ -340,7 +336,7 @@ class RstTree:
         return other
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(Errors.R008.format(cls="RstTree", name=name))
+        raise AttributeError(f"{name} cannot be set: trees are immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RstTree.from_dict, (self.to_dict(),)
@@ -399,7 +395,7 @@ class RstTree:
         relations, nuclearities = _as_folded_set(relation), _as_folded_set(nuclearity)
         unknown = sorted((nuclearities or set()) - {name.casefold() for name in NUCLEARITIES})
         if unknown:
-            raise RstError(Errors.R007.format(nuclearity=unknown[0]))
+            raise RstError(Errors.R013.format(label=unknown[0]))
         for index, label in enumerate(self._labels):
             if label is None:
                 continue
@@ -521,7 +517,7 @@ class RstTree:
         RETURNS (Tuple[RstNode, ...]): The leaves in text order.
         """
         if n < 0:
-            raise RstError(Errors.R010.format(n=n))
+            raise ValueError(f"A summary of {n} units cannot be made")
         salience = self.salience()
         ranked = sorted(range(len(salience)), key=lambda edu: (-salience[edu], edu))
         chosen = set(ranked[:n])
@@ -566,7 +562,7 @@ class RstTree:
         except (KeyError, TypeError, AttributeError) as error:
             raise RstError(Errors.R005.format(error=repr(error))) from error
         if version != DICT_VERSION:
-            raise RstError(Errors.R015.format(version=_shown(version), known=DICT_VERSION))
+            raise RstError(Errors.R005.format(error=f"its version is {_shown(version)}"))
         if not isinstance(edus, list | tuple) or not all(isinstance(edu, str) for edu in edus):
             raise RstError(Errors.R005.format(error="edus is not a list of strings"))
         return cls(splits, edus, scores)
@@ -702,7 +698,7 @@ def _layout(
             column.append(value)
         number = NO_NODE if end - start == 1 else numbered.pop((start, end), None)
         if number is None:
-            raise RstError(Errors.R004.format(start=start, end=end))
+            raise _not_one_tree(f"no split divides {start}:{end}")
         order.append(number)
         if number == NO_NODE:
             labels.append(None)
@@ -714,8 +710,13 @@ def _layout(
         stack.append((split.split, end, index, roles_below[1]))
         stack.append((start, split.split, index, roles_below[0]))
     if numbered:
-        raise RstError(Errors.R002.format(split=tuple(splits[next(iter(numbered.values()))])))
+        split = splits[next(iter(numbered.values()))]
+        raise _not_one_tree(f"{split.start}:{split.end} is not a span of the tree above it")
     return columns
+
+
+def _not_one_tree(problem: str) -> RstError:
+    return RstError(Errors.R004.format(problem=problem))
 
 
 def _entries(values: Iterable[Any]) -> list[Any]:
@@ -746,15 +747,17 @@ def _checked_split(entry: Sequence[Any]) -> Split:
     return checked
 
 
-def _checked_score(score: Sequence[float]) -> Score:
+def _checked_scores(scores: Iterable[Any], n_splits: int) -> list[Score]:
+    refusal = RstError(Errors.R012.format(value=_shown(scores), n_splits=n_splits))
     try:
-        split, label = map(float, score)
+        checked = [Score(*map(float, score)) for score in scores]
     except (TypeError, ValueError, OverflowError) as error:
-        raise RstError(Errors.R012.format(value=_shown(score))) from error
-    for probability in (split, label):
-        if not -ROUNDING <= probability <= 1 + ROUNDING:
-            raise RstError(Errors.R012.format(value=_shown(score)))
-    return Score(min(max(split, 0.0), 1.0), min(max(label, 0.0), 1.0))
+        raise refusal from error
+    if len(checked) != n_splits:
+        raise refusal
+    if not all(-ROUNDING <= value <= 1 + ROUNDING for score in checked for value in score):
+        raise refusal
+    return [Score(min(max(split, 0.0), 1.0), min(max(label, 0.0), 1.0)) for split, label in checked]
 
 
 def _shown(value: object) -> str:
@@ -762,15 +765,6 @@ def _shown(value: object) -> str:
         return repr(value)
     except ValueError:  # a number too long for Python to write
         return f"a {type(value).__name__}"
-
-
-def _first_repeated(splits: Sequence[Split]) -> Split:
-    seen: set[tuple[int, int]] = set()
-    for split in splits:
-        if (split.start, split.end) in seen:
-            return split
-        seen.add((split.start, split.end))
-    raise AssertionError("no split is repeated")
 
 
 def _chars(span: Any) -> tuple[int | None, int | None]:

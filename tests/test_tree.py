@@ -137,7 +137,7 @@ def test_find(tree):
     assert places(tree.find(nuclearity={"SN", "NS"})) == [(0, 6), (0, 2), (2, 4)]
     assert places(tree.find(relation="Joint", nuclearity="NS")) == []
     assert places(tree.find(relation=[])) == []
-    with pytest.raises(RstError, match=r"R007.*'xx'"):
+    with pytest.raises(RstError, match=r"R013.*'xx'"):
         list(tree.find(nuclearity="XX"))
 
 
@@ -214,7 +214,7 @@ def test_salience_and_summary(tree):
     assert tree.salience() == (2, 3, 4, 1, 4, 4)
     expected = {0: [], 1: [2], 2: [2, 4], 3: [2, 4, 5], 4: [1, 2, 4, 5], 99: [0, 1, 2, 3, 4, 5]}
     assert {n: [leaf.start for leaf in tree.summary(n)] for n in expected} == expected
-    with pytest.raises(RstError, match="R010"):
+    with pytest.raises(ValueError, match="-1 units"):
         tree.summary(-1)
 
 
@@ -263,16 +263,11 @@ def test_repr(tree):
 # Immutable values
 
 
-@pytest.mark.parametrize("name", ["root", "edus", "_edus", "_labels", "new"])
-def test_trees_cannot_be_changed(tree, name):
-    with pytest.raises(AttributeError, match=rf"R008.*RstTree\.{name}"):
-        setattr(tree, name, ())
-
-
-@pytest.mark.parametrize("name", ["start", "label", "_index", "new"])
-def test_nodes_cannot_be_changed(tree, name):
-    with pytest.raises(AttributeError, match=rf"R008.*RstNode\.{name}"):
-        setattr(tree.root, name, 0)
+@pytest.mark.parametrize("name", ["root", "edus", "_edus", "start", "label", "_index", "new"])
+def test_trees_and_nodes_cannot_be_changed(tree, name):
+    for value in (tree, tree.root):
+        with pytest.raises(AttributeError, match=f"{name} .*immutable"):
+            setattr(value, name, ())
 
 
 def test_a_tree_is_independent_of_the_lists_it_was_built_from(tree):
@@ -331,16 +326,16 @@ def test_pickle_and_copies(tree):
         ),
         pytest.param(
             [(0, 1, 3, RST_LABEL), (1, 2, 3, RST_LABEL), (0, 1, 2, RST_LABEL)],
-            3, "R002", r"\(0, 1, 2, 'Joint-NN'\)", id="unreachable",
+            3, "R004", "0:2 is not a span", id="unreachable",
         ),
         pytest.param(
             [(0, 1, 2, RST_LABEL), (0, 2, 5, RST_LABEL)],
-            2, "R002", r"\(0, 2, 5, 'Joint-NN'\)", id="out of range",
+            2, "R004", "0:5 is not a span", id="out of range",
         ),
         pytest.param(
-            [(0, 1, 3, RST_LABEL), (0, 2, 3, RST_LABEL)], 3, "R003", "split=2", id="duplicate span"
+            [(0, 1, 3, RST_LABEL), (0, 2, 3, RST_LABEL)], 3, "R004", "two splits", id="same span"
         ),
-        pytest.param([(0, 1, 2, RST_LABEL)] * 2, 2, "R003", "split=1", id="same split twice"),
+        pytest.param([(0, 1, 2, RST_LABEL)] * 2, 2, "R004", "two splits", id="same split twice"),
         pytest.param([(0, 0, 2, RST_LABEL)], 2, "R011", r"\(0, 0, 2", id="empty left child"),
         pytest.param([(0, 2, 2, RST_LABEL)], 2, "R011", r"\(0, 2, 2", id="empty right child"),
         pytest.param([(2, 1, 0, RST_LABEL)], 2, "R011", r"\(2, 1, 0", id="backwards"),
@@ -369,28 +364,21 @@ def test_splits_that_form_no_tree(splits, n_edus, code, named):
 
 
 @pytest.mark.parametrize(
-    "scores, code",
+    "scores",
     [
-        ([], "R006"),
-        (SCORES[:-1], "R006"),
-        ([*SCORES, (1.0, 1.0)], "R006"),
-        ([*SCORES[:-1], (1.0,)], "R012"),
-        ([*SCORES[:-1], 1.0], "R012"),
-        ([*SCORES[:-1], ("high", "low")], "R012"),
-        ([*SCORES[:-1], None], "R012"),
-        ([*SCORES[:-1], (math.nan, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, math.inf)], "R012"),
-        ([*SCORES[:-1], (10**400, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, 10**5000)], "R012"),
-        ([*SCORES[:-1], (2.0, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, -0.01)], "R012"),
-        (7, "R006"),
+        [],
+        SCORES[:-1],
+        [*SCORES, (1.0, 1.0)],
+        (0.5, 0.5),
+        *([*SCORES[:-1], wrong] for wrong in [(1.0,), 1.0, ("high", "low"), None, (1.0, 1.0, 1.0)]),
+        *([*SCORES[:-1], (0.5, wrong)] for wrong in [math.nan, math.inf, 10**400, 10**5000, -0.01]),
+        [*SCORES[:-1], (2.0, 0.5)],
+        7,
     ],
 )
-def test_scores_that_do_not_fit(scores, code):
-    with pytest.raises(RstError) as caught:
+def test_scores_that_do_not_fit(scores):
+    with pytest.raises(RstError, match="R012"):
         RstTree.from_splits(SPLITS, EDUS, scores)
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -426,7 +414,7 @@ def test_edus_must_be_texts(edus):
 
 @pytest.mark.parametrize("version", [0, 2, "1", None, [1], pytest.param(10**5000, id="endless")])
 def test_from_dict_refuses_unknown_versions(tree, version):
-    with pytest.raises(RstError, match="R015"):
+    with pytest.raises(RstError, match=r"R005.*version"):
         RstTree.from_dict({**tree.to_dict(), "version": version})
 
 
@@ -441,7 +429,7 @@ def test_from_dict_checks_the_tree():
         RstTree.from_dict({"edus": ["a", "b", "c"], "splits": [[0, 1, 3, "Joint-NN"]]})
     with pytest.raises(RstError, match="R011"):
         RstTree.from_dict({"edus": ["a"], "splits": None})
-    with pytest.raises(RstError, match="R006"):
+    with pytest.raises(RstError, match="R012"):
         RstTree.from_dict({"edus": ["a"], "splits": [], "scores": 3})
 
 

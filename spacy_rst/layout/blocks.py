@@ -130,10 +130,13 @@ def check_blocks(text: str, blocks: Sequence[Block]) -> None:
         return
     covered = 0
     for block in blocks:
+        place = f"the block {block.start}:{block.end}"
         if block.kind not in KINDS:
-            raise RstError(Errors.R031.format(kind=block.kind, known=", ".join(KINDS)))
-        if block.start < covered or not block.start < block.end <= len(text):
-            raise RstError(Errors.R032.format(start=block.start, end=block.end))
+            raise _misfit(f"{place} is of the kind {block.kind!r}")
+        if not block.start < block.end <= len(text):
+            raise _misfit(f"{place} is empty or does not lie in the text")
+        if block.start < covered:
+            raise _misfit(f"{place} overlaps the one before it")
         _check_gap(text, covered, block.start)
         covered = block.end
     _check_gap(text, covered, len(text))
@@ -142,4 +145,8 @@ def check_blocks(text: str, blocks: Sequence[Block]) -> None:
 def _check_gap(text: str, start: int, end: int) -> None:
     gap = text[start:end].strip()
     if gap:
-        raise RstError(Errors.R033.format(text=gap[:40]))
+        raise _misfit(f"{gap[:40]!r} belongs to no block")
+
+
+def _misfit(problem: str) -> RstError:
+    return RstError(Errors.R032.format(problem=problem, kinds=", ".join(KINDS)))

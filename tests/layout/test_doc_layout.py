@@ -96,7 +96,7 @@ def test_layout_set_by_hand(nlp):
     doc.spans["layout"] = [Span(doc, 0, 1, "heading"), Span(doc, 1, 4, "paragraph")]
     assert read_layout(doc) == [Block(0, 5, "heading"), Block(6, 16, "paragraph")]
     doc.spans["layout"] = [Span(doc, 1, 4, "paragraph")]
-    with pytest.raises(RstError, match="R033"):
+    with pytest.raises(RstError, match="R032"):
         read_layout(doc)
 
 
