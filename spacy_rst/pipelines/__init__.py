@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import RLock, get_ident
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from spacy.language import Language
 from spacy.util import load_model, registry
-from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
 
@@ -21,24 +20,7 @@ TRANSFORMERS = "spacy_transformers"
 _LOADING = RLock()
 
 
-class LoadOptions(TypedDict, total=False):
-    """What `spacy.load` takes beside the name.
-
-    vocab (Vocab | bool): A vocabulary to use. True, the default, makes a new one.
-    disable (str | Iterable[str]): Components to load but not to run.
-    enable (str | Iterable[str]): Components to run; all others are disabled.
-    exclude (str | Iterable[str]): Components not to load.
-    config (dict[str, Any]): Overrides of the config, nested or with dots in the keys.
-    """
-
-    vocab: Vocab | bool
-    disable: str | Iterable[str]
-    enable: str | Iterable[str]
-    exclude: str | Iterable[str]
-    config: dict[str, Any]
-
-
-def load(name: str | Path = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
+def load(name: str | Path = DEFAULT_PIPELINE, **options: Any) -> Language:
     """Load a pipeline: by default the one that comes with the package.
 
     Its weights are not under the MIT licence of the code but under CC BY-NC-SA 4.0, which excludes
