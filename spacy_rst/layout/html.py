@@ -66,7 +66,7 @@ def read_html(source: str) -> Layout:
     RETURNS (Layout): The text that a reader sees, and the blocks.
     """
     writer = LayoutWriter()
-    write_html(source, writer, Container())
+    write_html(source.strip(), writer, Container(), len(source) - len(source.lstrip()))
     return writer.layout()
 
 

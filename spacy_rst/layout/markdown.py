@@ -31,9 +31,9 @@ def read_markdown(source: str) -> Layout:
     source (str): The Markdown.
     RETURNS (Layout): Its text without marks, and the blocks.
     """
-    front_matter = FRONT_MATTER.match(source)
-    reader = _MarkdownReader(source, front_matter.end() if front_matter else 0)
-    return reader.read()
+    start, end = len(source) - len(source.lstrip()), len(source.rstrip())
+    front_matter = FRONT_MATTER.match(source, start)
+    return _MarkdownReader(source, front_matter.end() if front_matter else start, end).read()
 
 
 @lru_cache(maxsize=1)
@@ -45,16 +45,16 @@ def _parser() -> MarkdownIt:
 class _MarkdownReader:
     """Writes the blocks of Markdown. Its tokens know their lines; the rest is found in these."""
 
-    def __init__(self, source: str, start: int) -> None:
+    def __init__(self, source: str, start: int, end: int) -> None:
         self._source = source
-        self._start = start
+        self._content = source[start:end]
         self._line_starts = [line.start() for line in LINE.finditer(source, start)]
         self._writer = LayoutWriter()
         self._containers = [Container()]
         self._row_position = self._row_end = 0
 
     def read(self) -> Layout:
-        for token in _parser().parse(self._source[self._start :]):
+        for token in _parser().parse(self._content):
             self._read_token(token)
         return self._writer.layout()
 

@@ -108,8 +108,10 @@ def read_plain(text: str) -> list[Block]:
 
 def _read_lines(text: str) -> list[_Line]:
     lines: list[_Line] = []
-    position, is_after_blank = 0, True
-    for raw in text.splitlines(keepends=True):
+    # White space at the two ends of a text says nothing, not even how far its first line is
+    # indented.
+    position, is_after_blank = len(text) - len(text.lstrip()), True
+    for raw in text.strip().splitlines(keepends=True):
         content = raw.strip()
         if content:
             padding = raw[: len(raw) - len(raw.lstrip())]
