@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import index, itemgetter
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from spacy.attrs import IDX, IS_SPACE, LENGTH
@@ -27,20 +27,19 @@ from .tree import RstNode, RstTree
 
 EDUS_KEY = "edus"
 TREE_KEY = "rst_tree"
-# What a treebank's document says about itself in `doc.user_data`; read it with `get_meta`.
+# Metadata of a treebank's document in `doc.user_data`; read them with `get_meta`.
 NAME_KEY = "rst_name"
 LANGUAGE_KEY = "rst_lang"
 TREEBANK_KEY = "rst_treebank"
 SOURCE_KEY = "rst_source"
 BLANKED_KEY = "rst_blanked"
-# Units beside the tree, such as headlines: where each stands in the text, and its own text.
+# Units that are not part of the tree, such as headlines: their offset in the text, and their text.
 UNLINKED_KEY = "rst_unlinked"
-# The relations that its treebank declares: name and type ("rst" or "multinuc").
+# The relations that the treebank declares: name and type ("rst" or "multinuc").
 DECLARED_KEY = "rst_declared"
-# Nodes whose nuclei belonged to the group of their parent before the tree was made binary: the EDUs
-# start and end.
+# Nodes, as start and end in EDUs, whose nuclei belonged to the parent's group before binarization.
 JOINED_KEY = "rst_joined"
-# What a translated Doc was before: a dict with language, engine, version and the texts of its EDUs.
+# The origin of a translated Doc: a dict with language, engine, version and the texts of its EDUs.
 TRANSLATED_FROM_KEY = "rst_translated_from"
 # Whether the Doc's sentences are a guess of our own `syntax`.
 GUESSED_SENTENCES_KEY = "rst_guessed_sentences"
@@ -139,35 +138,22 @@ class _EdusOfDoc(Sequence[Span]):
     def __len__(self) -> int:
         return len(self._chars)
 
-    @overload
-    def __getitem__(self, number: int) -> Span: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Span]: ...
-    def __getitem__(self, number: int | slice) -> Span | Sequence[Span]:
+    def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             return tuple(_EdusOfDoc(self._doc, self._chars[number]))
         start, end = self._chars[number]
-        span = self._doc.char_span(start, end, alignment_mode="expand")
-        assert span is not None
-        return span
+        return self._doc.char_span(start, end, alignment_mode="expand")
 
 
 @dataclass
 class _Kept:
-    """The tree of a Doc, and what it belongs to. It holds no Spans, which would keep the Doc alive
-    for ever: the tree with Spans lives as long as someone uses it.
+    """The tree of a Doc and what it belongs to, without Spans, which would keep the Doc alive for
+    ever. The same tree over Spans lives as long as it is in use."""
 
-    stored (dict): The lists in `doc.user_data`.
-    group (SpanGroup): The EDUs in `doc.spans`.
-    sizes (tuple): The numbers of tokens and EDUs; that of tokens changes when some are merged.
-    chars (list): Start and end of each EDU in characters.
-    tree (RstTree): The tree without Spans.
-    """
-
-    stored: dict[str, Any]
-    group: SpanGroup
-    sizes: tuple[int, int]
-    chars: list[list[int]]
+    stored: dict[str, Any]  # the lists in `doc.user_data`
+    group: SpanGroup  # the EDUs in `doc.spans`
+    sizes: tuple[int, int]  # numbers of tokens, which changes when some are merged, and EDUs
+    chars: list[list[int]]  # start and end of each EDU
     tree: RstTree
     in_use: weakref.ref[RstTree] | None = None
 
@@ -270,12 +256,8 @@ def set_tree(doc: Doc, tree: RstTree | None) -> None:
 
 
 def get_json(doc: Doc) -> dict[str, Any] | None:
-    """Describe the tree of a Doc in JSON values, with the place of each EDU in the text.
-
-    doc (Doc): The Doc.
-    RETURNS (Optional[dict]): What `RstTree.to_dict` gives, and `edu_chars` with the start and end
-        of each EDU in characters. None where the Doc was not parsed.
-    """
+    """RETURNS (Optional[dict]): The tree of a Doc in JSON values: what `RstTree.to_dict` gives, and
+    `edu_chars` with the start and end of each EDU. None where the Doc was not parsed."""
     kept = _find_kept(doc)
     if kept is None:
         return None
@@ -283,53 +265,34 @@ def get_json(doc: Doc) -> dict[str, Any] | None:
 
 
 def set_json(doc: Doc, data: dict[str, Any] | None) -> None:
-    """Hang a tree on a Doc as `get_json` described it, so that `Doc.from_json` restores it.
-
-    doc (Doc): The Doc, with its EDUs.
-    data (Optional[dict]): The description, or None to remove the tree.
-    """
+    """Hang a tree that `get_json` described on a Doc, so that `Doc.from_json` restores it."""
     set_tree(doc, None if data is None else RstTree.from_dict(data))
 
 
 def trimmed_chars(span: Span) -> tuple[int, int]:
-    """Find where the text of a Span begins and ends, in characters and without the white space
-    around it.
-
-    span (Span): The Span.
-    RETURNS (Tuple[int, int]): Start and end.
-    """
+    """RETURNS (Tuple[int, int]): Start and end of a Span in characters, without the white space
+    around its text."""
     text = span.text
     padding = len(text) - len(text.lstrip())
     return span.start_char + padding, span.start_char + len(text.rstrip())
 
 
 def edu_places(doc: Doc) -> list[tuple[int, int]]:
-    """Find where the EDUs of a Doc begin and end, in characters.
-
-    doc (Doc): The Doc.
-    RETURNS (List[Tuple[int, int]]): The places without the white space around them, which may
-        belong to an EDU or to none. EDUs of nothing but white space are left out.
-    """
+    """RETURNS (List[Tuple[int, int]]): Start and end of each EDU in characters, without the white
+    space around it. EDUs of nothing but white space are left out."""
     places = map(trimmed_chars, _read_edus(doc))
     return [(start, end) for start, end in places if start < end]
 
 
 def get_node(span: Span) -> RstNode | None:
-    """Find the smallest node that covers a Span.
-
-    span (Span): The Span.
-    RETURNS (Optional[RstNode]): The node, None where the Doc was not parsed.
-    """
+    """RETURNS (Optional[RstNode]): The smallest node that covers a Span, None where the Doc was not
+    parsed."""
     return _node_at(span.doc, span.start_char, span.end_char)
 
 
 def get_token_node(token: Token) -> RstNode | None:
-    """Find the EDU of a token.
-
-    token (Token): The token.
-    RETURNS (Optional[RstNode]): The leaf of its EDU, or the smallest node around white space
-        between two EDUs. None where the Doc was not parsed.
-    """
+    """RETURNS (Optional[RstNode]): The leaf of a token's EDU, or the smallest node around white
+    space between two EDUs. None where the Doc was not parsed."""
     return _node_at(token.doc, token.idx, token.idx + len(token))
 
 
@@ -345,7 +308,7 @@ def _node_at(doc: Doc, start_char: int, end_char: int) -> RstNode | None:
 def doc_from_edus(
     nlp: Language, edus: Sequence[str], paragraph_starts: Collection[int] = ()
 ) -> Doc:
-    """Make a Doc from EDUs that are given as strings, so that no segmenter is needed.
+    """Make a Doc from EDUs that are strings, so that no segmenter is needed.
 
     nlp (Language): The pipeline whose tokenizer is used.
     edus (Sequence[str]): The EDUs in text order; they are joined with a space.
@@ -374,7 +337,7 @@ def doc_from_edus(
 
 
 def register_extensions() -> None:
-    """Set the extensions of Doc, Span and Token, and drop trees quietly when Docs are merged."""
+    """Set the extensions of Doc, Span and Token, and let `Doc.from_docs` drop trees silently."""
     extensions: list[tuple[Any, ...]] = [
         (Doc, "rst_tree", get_tree, set_tree),
         (Doc, "rst_json", get_json, set_json),
@@ -389,30 +352,19 @@ def register_extensions() -> None:
 
 
 def knows_sentences(doc: Doc) -> bool:
-    """Tell whether a Doc has sentences that others set. Those of our own `syntax` tell segmenter
-    and parser nothing that its vectors do not tell better.
-
-    doc (Doc): The Doc.
-    RETURNS (bool): Whether it has.
-    """
+    """RETURNS (bool): Whether a Doc has sentences that other components set. Those of our own
+    `syntax` add nothing to its vectors."""
     return doc.has_annotation("SENT_START") and not doc.user_data.get(GUESSED_SENTENCES_KEY)
 
 
 def get_meta(doc: Doc, key: str) -> Any:
-    """Get what a treebank's document says about itself.
-
-    doc (Doc): The Doc.
-    key (str): `NAME_KEY`, `LANGUAGE_KEY` or another of these.
-    RETURNS (Any): What it says, None where it says nothing.
-    """
+    """RETURNS (Any): The metadata of a treebank's document under `NAME_KEY`, `LANGUAGE_KEY` or
+    another key, None where there are none."""
     return doc.user_data.get(key)
 
 
 def original_language(doc: Doc) -> str | None:
-    """Tell the language that a document was written in, whatever it was translated to since.
-
-    doc (Doc): The Doc.
-    RETURNS (str | None): The code of the language, None where nothing tells it.
-    """
+    """RETURNS (str | None): The code of the language that a document was written in, which may have
+    been translated since. None where it is unknown."""
     origin = get_meta(doc, TRANSLATED_FROM_KEY) or {}
     return origin.get("language") or get_meta(doc, LANGUAGE_KEY)

@@ -96,11 +96,7 @@ def read_layout(doc: Doc) -> list[Block] | None:
 
 
 def settle_layout(doc: Doc) -> None:
-    """Give the Spans of the blocks their tokens again after some were merged or split, as spaCy
-    leaves Spans at their old token numbers.
-
-    doc (Doc): The Doc.
-    """
+    """Put the Spans of the blocks back in place if tokens were merged or split."""
     group = doc.spans.get(LAYOUT_KEY)
     if not group or "start" not in group.attrs:
         return
@@ -113,44 +109,28 @@ def settle_layout(doc: Doc) -> None:
 
 
 def copy_layout(source: Doc, target: Doc) -> None:
-    """Give a Doc the layout of another that has the same text.
-
-    source (Doc): The Doc with the layout, if it has any.
-    target (Doc): The Doc that gets it, unless it has one already.
-    """
+    """Give a Doc the layout, if there is any, of another with the same text."""
     is_missing = LAYOUT_KEY in source.spans and LAYOUT_KEY not in target.spans
     if is_missing and source.text == target.text:
         set_layout(target, get_layout(source))
 
 
 def token_blocks(doc: Doc) -> np.ndarray:
-    """Tell in which block each token lies.
-
-    doc (Doc): The Doc.
-    RETURNS (np.ndarray): Int (n_tokens,), the number of the block, from 0; white space behind a
-        block belongs to it. -1 for tokens before the first block, and where the layout is unknown.
-    """
+    """RETURNS (np.ndarray): Int (n_tokens,), the number of each token's block, from 0; white space
+    after a block belongs to it. -1 before the first block, and where the layout is unknown."""
     starts = [block.start for block in get_layout(doc) or ()]
     return np.searchsorted(starts, doc.to_array(IDX), side="right") - 1
 
 
 def block_starts(doc: Doc) -> np.ndarray:
-    """Mark the tokens at which blocks begin, which are never white space.
-
-    doc (Doc): The Doc.
-    RETURNS (np.ndarray): Bool (n_tokens,), nowhere true where the layout is unknown.
-    """
+    """RETURNS (np.ndarray): Bool (n_tokens,), true for the first token of each block, which is
+    never white space."""
     numbers = token_blocks(doc)
     return np.diff(numbers, prepend=-1) > 0
 
 
 def doc_from_layout(nlp: Language, content: Layout) -> Doc:
-    """Make a Doc of a text with its layout.
-
-    nlp (Language): The pipeline whose tokenizer is used; its components are not run.
-    content (Layout): The text and its blocks.
-    RETURNS (Doc): The Doc with `doc.spans["layout"]`.
-    """
+    """Make a Doc of a text with its layout, without running the pipeline's components."""
     doc = nlp.make_doc(content.text)
     set_layout(doc, content.blocks)
     doc.user_data[SEGMENTS_KEY] = [list(segment) for segment in content.segments]
@@ -181,8 +161,7 @@ def source_range(span: Span) -> tuple[int, int]:
     """Find a part of a Doc in the Markdown or HTML that it was read from.
 
     span (Span): The part.
-    RETURNS (Tuple[int, int]): Where it starts and ends in the source, in characters. The Doc's own
-        places where its text is the source.
+    RETURNS (Tuple[int, int]): Its start and end in the source, which may be the text itself.
     """
     segments = span.doc.user_data.get(SEGMENTS_KEY)
     if segments is None:

@@ -396,7 +396,9 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Bundled pipelines
     R551 = "{path} exists and is not a pipeline, so it is not replaced. Name another folder."
-    R552 = "{path} is not a JSON object that can be read ({error}). Give one with name, version, etc."
+    R552 = (
+        "{path} is not a JSON object that can be read ({error}). Give one with name, version, etc."
+    )
     R554 = (
         "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
         "'rst_parser'."

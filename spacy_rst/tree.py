@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import index as whole_number
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from .errors import Errors, RstError
 from .relations import NUCLEARITIES, join_label, split_label
@@ -18,29 +18,9 @@ NO_NODE = -1
 ROUNDING = 1e-6  # what a model's arithmetic may make of 0 and 1
 SPAN_RELATION = "span"
 DICT_VERSION = 1
-RECORD_KEYS = (
-    "relation", "nuclearity", "nucleus", "satellite", "nucleus_start", "nucleus_end",
-    "satellite_start", "satellite_end", "depth", "score",
-)  # fmt: skip
 
 
-@runtime_checkable
-class TextSpan(Protocol):
-    """What a tree needs of an EDU that hangs on a document; spaCy's `Span` has it."""
-
-    @property
-    def doc(self) -> Any: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def start_char(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-
-
-Edu = str | TextSpan
+Edu = Any  # a string, or a spaCy Span, which this module does not know
 
 
 class Split(NamedTuple):
@@ -69,8 +49,8 @@ class Dependency(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """One row of the table of a tree: a relation and what it holds between. Of two nuclei the
-    right one stands in the place of the satellite. The Spans are None where no Doc is."""
+    """One row of a tree as a table: a relation and its two arguments. Of two nuclei, the right one
+    stands in the place of the satellite. The Spans are None if the tree is not on a Doc."""
 
     relation: str
     nuclearity: str
@@ -182,20 +162,19 @@ class RstNode:
 
     @property
     def nuclearity(self) -> str | None:
-        """RETURNS (Optional[str]): "NS", "SN" or "NN": which children are nuclei; None for a
-        leaf."""
+        """RETURNS (Optional[str]): "NS", "SN" or "NN", the children's roles; None for a leaf."""
         label = self.label
         return None if label is None else split_label(label)[1]
 
     @property
     def role(self) -> str | None:
-        """RETURNS (Optional[str]): "N" or "S", the node's part in its parent; None for the root."""
+        """RETURNS (Optional[str]): "N" or "S", the role in the parent; None for the root."""
         return self._tree._roles[self._index]
 
     @property
     def relation_to_parent(self) -> str | None:
-        """RETURNS (Optional[str]): The relation this node carries: a satellite's and a coordinate
-        nucleus' own, "span" for the nucleus of a satellite, None for the root."""
+        """RETURNS (Optional[str]): The relation of a satellite or of one nucleus among several,
+        "span" for the nucleus of a satellite, None for the root."""
         parent = self.parent
         if parent is None:
             return None
@@ -205,8 +184,7 @@ class RstNode:
 
     @property
     def score(self) -> Score | None:
-        """RETURNS (Optional[Score]): The model's probabilities of split and label, where a model
-        made them."""
+        """RETURNS (Optional[Score]): The model's probabilities, where a model made the tree."""
         return self._tree._scores[self._index]
 
     @property
@@ -392,26 +370,23 @@ class RstTree:
         nuclearity (Optional[Union[str, Collection[str]]]): "NS", "SN", "NN", or several.
         YIELDS (RstNode): The matching inner nodes, depth first, left first.
         """
-        relations, nuclearities = _as_folded_set(relation), _as_folded_set(nuclearity)
-        unknown = sorted((nuclearities or set()) - {name.casefold() for name in NUCLEARITIES})
+        relations, nuclearities = _casefolded(relation), _casefolded(nuclearity)
+        unknown = sorted(nuclearities - {name.casefold() for name in NUCLEARITIES})
         if unknown:
             raise RstError(Errors.R013.format(label=unknown[0]))
         for index, label in enumerate(self._labels):
             if label is None:
                 continue
-            found_relation, found_nuclearity = split_label(label)
-            if relations is not None and found_relation.casefold() not in relations:
-                continue
-            if nuclearities is not None and found_nuclearity.casefold() not in nuclearities:
-                continue
-            yield RstNode(self, index)
+            found, order = map(str.casefold, split_label(label))
+            is_found = relation is None or found in relations
+            if is_found and (nuclearity is None or order in nuclearities):
+                yield RstNode(self, index)
 
     def relations(self) -> Iterator[Relation]:
-        """List what the tree says, for tables.
+        """List the relations of the tree, for tables.
 
-        YIELDS (Relation): One entry per inner node, depth first, left first, with the texts and
-            Spans of nucleus and satellite. Its score is the model's probability of the split with
-            this label, None where no model made the tree.
+        YIELDS (Relation): One entry per inner node, depth first, left first. Its score is the
+            model's probability of the split with this label, None where no model made the tree.
         """
         for node in self.find():
             nucleus, satellite = node.children
@@ -429,16 +404,21 @@ class RstTree:
             )
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Make a table of the relations, as `pandas.DataFrame` takes it.
+        """Make a table of the relations for `pandas.DataFrame`.
 
-        RETURNS (List[dict]): What `relations` gives, with the characters in the text of the Doc
-            (`nucleus_start`, `nucleus_end`, ...) in place of Spans.
+        RETURNS (List[dict]): What `relations` gives, with character offsets (`nucleus_start`,
+            `nucleus_end`, ...) in place of Spans.
         """
-        records = []
-        for *names_and_texts, nucleus, satellite, depth, score in self.relations():
-            row = (*names_and_texts, *_chars(nucleus), *_chars(satellite), depth, score)
-            records.append(dict(zip(RECORD_KEYS, row, strict=True)))
-        return records
+        return [
+            {
+                **dict(zip(Relation._fields[:4], entry, strict=False)),
+                **_chars("nucleus", entry.nucleus_span),
+                **_chars("satellite", entry.satellite_span),
+                "depth": entry.depth,
+                "score": entry.score,
+            }
+            for entry in self.relations()
+        ]
 
     def covering(self, start: int, end: int) -> RstNode:
         """Find the smallest node that covers some EDUs.
@@ -616,20 +596,20 @@ class RstTree:
         return render_tree(self, style=style, **options)
 
     def to_png(self, **options: Any) -> bytes:
-        """Draw the tree as a bitmap, where `spacy_rst[pictures]` is installed.
+        """Draw the tree as a PNG file (needs `spacy_rst[pictures]`).
 
         **options: `scale`, and what `render("svg")` takes.
-        RETURNS (bytes): The content of a PNG file.
+        RETURNS (bytes): The content of the file.
         """
         from .display.pictures import render_png
 
         return render_png(self, **options)
 
     def to_pdf(self, **options: Any) -> bytes:
-        """Draw the tree as a PDF, where `spacy_rst[pictures]` is installed.
+        """Draw the tree as a PDF file (needs `spacy_rst[pictures]`).
 
         **options: What `render("svg")` takes.
-        RETURNS (bytes): The content of a PDF file.
+        RETURNS (bytes): The content of the file.
         """
         from .display.pictures import render_pdf
 
@@ -665,12 +645,8 @@ class RstTree:
 
 
 def edu_text(edu: Edu) -> str:
-    """Get the text of an EDU.
-
-    edu (Union[str, Span]): The EDU.
-    RETURNS (str): Its text.
-    """
-    return edu if isinstance(edu, str) else edu.text
+    """RETURNS (str): The text of an EDU, which is a string or a spaCy Span."""
+    return edu if isinstance(edu, str) else str(edu.text)
 
 
 def _layout(
@@ -720,7 +696,7 @@ def _not_one_tree(problem: str) -> RstError:
 
 
 def _entries(values: Iterable[Any]) -> list[Any]:
-    """List values; what cannot be listed is one entry, which then is no good one."""
+    """List values; one that is not iterable becomes the only entry, which is refused later."""
     return list(values) if isinstance(values, Iterable) else [values]
 
 
@@ -767,11 +743,10 @@ def _shown(value: object) -> str:
         return f"a {type(value).__name__}"
 
 
-def _chars(span: Any) -> tuple[int | None, int | None]:
-    return (None, None) if span is None else (span.start_char, span.end_char)
+def _chars(name: str, span: Any) -> dict[str, int | None]:
+    start, end = (None, None) if span is None else (span.start_char, span.end_char)
+    return {f"{name}_start": start, f"{name}_end": end}
 
 
-def _as_folded_set(names: str | Collection[str] | None) -> set[str] | None:
-    if names is None:
-        return None
-    return {name.casefold() for name in ([names] if isinstance(names, str) else names)}
+def _casefolded(names: str | Collection[str] | None) -> set[str]:
+    return {name.casefold() for name in ([names] if isinstance(names, str) else names or ())}

@@ -47,14 +47,8 @@ class Block(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A stretch of a text and of the source that it comes from. Where both are equally long, they
-    correspond character by character.
-
-    start (int): Where it starts in the text.
-    end (int): Where it ends in the text.
-    source_start (int): Where it starts in the source.
-    source_end (int): Where it ends in the source.
-    """
+    """A stretch `start:end` of a text and the stretch of the source that it comes from. Where both
+    are equally long, they correspond character by character."""
 
     start: int
     end: int
@@ -90,12 +84,8 @@ class Layout:
         return [segment.start for segment in self.segments]
 
     def source_offset(self, position: int) -> int:
-        """Find a character of the text in the source.
-
-        position (int): Where it stands in the text.
-        RETURNS (int): Where it stands in the source. Of a break that the reader wrote: where the
-            text before it ends.
-        """
+        """Find the position in the source of a position in the text. A break that the reader wrote
+        stands where the text before it ends."""
         number = bisect_right(self._starts, position) - 1
         if number < 0:
             return 0
@@ -120,10 +110,10 @@ class Layout:
 
 
 def check_blocks(text: str, blocks: Sequence[Block]) -> None:
-    """Check that blocks lie side by side and cover a text.
+    """Check that blocks, if there are any, lie side by side and cover a text.
 
     text (str): The text.
-    blocks (Sequence[Block]): The blocks; none is fine.
+    blocks (Sequence[Block]): The blocks.
     RAISES (RstError): If they do not, or a kind is not known.
     """
     if not blocks:

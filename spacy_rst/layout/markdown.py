@@ -26,11 +26,7 @@ LINK_END = re.compile(
 
 
 def read_markdown(source: str) -> Layout:
-    """Read Markdown: CommonMark with tables and strikethrough.
-
-    source (str): The Markdown.
-    RETURNS (Layout): Its text without marks, and the blocks.
-    """
+    """Read Markdown: CommonMark with tables and strikethrough."""
     start, end = len(source) - len(source.lstrip()), len(source.rstrip())
     front_matter = FRONT_MATTER.match(source, start)
     return _MarkdownReader(source, front_matter.end() if front_matter else start, end).read()
@@ -122,12 +118,8 @@ class _MarkdownReader:
 
 
 class _InlineWriter:
-    """Writes the text of one paragraph, heading or cell.
-
-    content (str): Its source without the marks of the blocks around it.
-    starts (Sequence[int]): Where each line of the content starts in the document's source.
-    writer (LayoutWriter): Where the text goes.
-    """
+    """Writes the text of one paragraph, heading or cell, of which each line starts somewhere in
+    the source."""
 
     def __init__(self, content: str, starts: Sequence[int], writer: LayoutWriter) -> None:
         self._content = content.replace("\n", " ")  # as it is in code that goes over lines

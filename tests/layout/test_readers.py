@@ -64,6 +64,18 @@ def test_long_runs_of_marks_are_read(unit):
     check(read_document(".txt", text), text)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "source"),
+    [(".txt", "- a\n B"), (".txt", "A.\n  B\n\nC"), (".md", "code"), (".md", "---\na: b\n---\nc")],
+)
+def test_the_first_line_may_be_indented(suffix, source):
+    expected = read_document(suffix, source)
+    for before in ("\n", "    ", "\n\t"):
+        padded = read_document(suffix, f"{before}{source}\n")
+        assert [block.kind for block in padded.blocks] == [block.kind for block in expected.blocks]
+        assert padded.text.strip() == expected.text
+
+
 WITHOUT_SPACY = """
 import sys, types
 for name in ("spacy", "torch", "thinc", "numpy"):
