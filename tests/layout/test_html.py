@@ -41,26 +41,26 @@ def test_words_are_found_in_the_source(line_break):
         assert html.unescape(found) == word
 
 
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "<script>x</script>",
-        "<style>x</style>",
-        "<template>x</template>",
-        "<noscript>x</noscript>",
-        "<!-- x -->",
-        "<nav>x</nav>",
-        "<div role=navigation>x</div>",
-        "<div hidden><p>x</div>",
-        "<div aria-hidden=true>x</div>",
-        "<p style='display:none'>x</p>",
-        "<p style='color:red; Visibility : hidden'>x</p>",
-        "<dialog>x</dialog>",
-        "<select><option>x</select>",
-        "<ruby><rt>x</rt></ruby>",
-        "<svg><text>x</text></svg>",
-    ],
-)
+HIDDEN = """\
+<script>x</script>
+<style>x</style>
+<template>x</template>
+<noscript>x</noscript>
+<!-- x -->
+<nav>x</nav>
+<div role=navigation>x</div>
+<div hidden><p>x</div>
+<div aria-hidden=true>x</div>
+<p style='display:none'>x</p>
+<p style='color:red; Visibility : hidden'>x</p>
+<dialog>x</dialog>
+<select><option>x</select>
+<ruby><rt>x</rt></ruby>
+<svg><text>x</text></svg>
+"""
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.splitlines())
 def test_hidden_parts_are_dropped(hidden):
     assert described(read_html, f"<p>a</p>{hidden}<p>b</p>") == [
         ("paragraph", "a"),
