@@ -1,8 +1,9 @@
 """How a layout lies on a Doc: its blocks are the Spans of `doc.spans["layout"]`.
 
-A Span's label is the kind of its block; levels, speakers and which blocks continue others are
-lists in the attributes of the group, one value for each Span. A Doc without the group was not
-looked at yet; an empty group says that the layout is unknown.
+A Span's label is the kind of its block. The attributes of the group hold the blocks once more, as
+a list for each field of `Block`: that is what is read here, so that nothing goes wrong where tokens
+are merged or split. A Doc without the group was not looked at yet; an empty group says that the
+layout is unknown.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from spacy.attrs import IDX, IS_SPACE
+from spacy.attrs import IDX, IS_SPACE, LENGTH
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, SpanGroup
 
 from . import layout
 from .layout import Block, Layout, Segment, check_blocks, read_plain
-from .spans import SteadySpans
 
 LAYOUT_KEY = "layout"
 # In `doc.user_data`: where the text comes from, as a list of lists.
@@ -37,40 +37,36 @@ def set_layout(doc: Doc, blocks: Sequence[Block] | None) -> None:
 
 
 def _store(doc: Doc, blocks: Sequence[Block]) -> None:
-    if not blocks:
-        doc.spans[LAYOUT_KEY] = SteadySpans(doc, name=LAYOUT_KEY)
-        return
-    words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
-    word_starts = doc.to_array(IDX).astype(np.int64)[words]
-    firsts = np.searchsorted(word_starts, [block.start for block in blocks])
-    ends = np.append(firsts[1:], len(words))
-    kept = [
-        (block, int(words[first]), int(words[end - 1]) + 1)
-        for block, first, end in zip(blocks, firsts, ends, strict=False)
-        if first < end
-    ]
-    doc.spans[LAYOUT_KEY] = SteadySpans(
-        doc,
-        name=LAYOUT_KEY,
-        spans=[Span(doc, start, end, label=block.kind) for block, start, end in kept],
-        attrs={
-            "level": [block.level for block, _, _ in kept],
-            "speaker": [block.speaker for block, _, _ in kept],
-            "continues": [block.continues for block, _, _ in kept],
-        },
-    )
+    """Let blocks begin and end with tokens, and put them on a Doc."""
+    tokens = doc.to_array([IDX, LENGTH, IS_SPACE]).astype(np.int64)
+    words = np.flatnonzero(tokens[:, 2] == 0)
+    firsts = np.searchsorted(tokens[words, 0], [block.start for block in blocks])
+    lasts = np.append(firsts[1:], len(words)) - 1
+    spans, kept = [], []
+    for block, first, last in zip(blocks, firsts.tolist(), lasts.tolist(), strict=False):
+        if first <= last:
+            span = Span(doc, int(words[first]), int(words[last]) + 1, label=block.kind)
+            spans.append(span)
+            kept.append(block._replace(start=span.start_char, end=span.end_char))
+    columns = map(list, zip(*kept, strict=True))
+    attrs = dict(zip(Block._fields, columns, strict=False))
+    doc.spans[LAYOUT_KEY] = SpanGroup(doc, name=LAYOUT_KEY, spans=spans, attrs=attrs)
 
 
 def get_layout(doc: Doc) -> list[Block] | None:
     """Get the layout of a Doc.
 
-    doc (Doc): The Doc. The Spans of its layout may have been set by hand.
+    doc (Doc): The Doc. The Spans of its layout may have been set by hand, with or without the
+        levels, the speakers or what continues others as lists in the attributes of the group.
     RETURNS (Optional[List[Block]]): Its blocks, None where the layout is unknown or was not read.
     RAISES (RstError): If the blocks do not lie side by side or do not cover the text.
     """
     group = doc.spans.get(LAYOUT_KEY)
     if not group:
         return None
+    if "start" in group.attrs:
+        columns = [group.attrs[field] for field in Block._fields]
+        return [Block(*values) for values in zip(*columns, strict=True)]
     n_blocks = len(group)
     blocks = [
         Block(span.start_char, span.end_char, span.label_, level, speaker, continues)
@@ -82,62 +78,59 @@ def get_layout(doc: Doc) -> list[Block] | None:
             strict=True,
         )
     ]
-    if not group.attrs:  # set by hand, so that nothing was checked yet
-        check_blocks(doc.text, blocks)
+    check_blocks(doc.text, blocks)
     return blocks
 
 
-def ensure_layout(doc: Doc) -> list[Block] | None:
-    """Get the layout of a Doc, read from its text unless it was set or read before.
+def read_layout(doc: Doc) -> list[Block] | None:
+    """Read the layout of a Doc from its text, unless it was set or read before. The components do
+    this before they look at a Doc; all other functions here take what is there.
 
-    doc (Doc): The Doc.
+    doc (Doc): The Doc, which keeps what is read.
     RETURNS (Optional[List[Block]]): Its blocks, None where the layout is unknown.
     """
     if LAYOUT_KEY not in doc.spans:
         _store(doc, read_plain(doc.text))
+    settle_layout(doc)
     return get_layout(doc)
 
 
-def copy_layout(source: Doc, target: Doc) -> None:
-    """Give a Doc the layout of another that has the same text.
+def settle_layout(doc: Doc) -> None:
+    """Put the Spans of the blocks back in place if tokens were merged or split."""
+    group = doc.spans.get(LAYOUT_KEY)
+    if not group or "start" not in group.attrs:
+        return
+    try:
+        last = group[len(group) - 1]
+    except IndexError:  # there are fewer tokens than before
+        last = None
+    if last is None or doc[last.start].idx != last.start_char:
+        _store(doc, get_layout(doc) or ())
 
-    source (Doc): The Doc with the layout, if it has any.
-    target (Doc): The Doc that gets it, unless it has one already.
-    """
+
+def copy_layout(source: Doc, target: Doc) -> None:
+    """Give a Doc the layout, if there is any, of another with the same text."""
     is_missing = LAYOUT_KEY in source.spans and LAYOUT_KEY not in target.spans
     if is_missing and source.text == target.text:
         set_layout(target, get_layout(source))
 
 
 def token_blocks(doc: Doc) -> np.ndarray:
-    """Tell in which block each token lies.
-
-    doc (Doc): The Doc.
-    RETURNS (np.ndarray): Int (n_tokens,), the number of the block, from 0; white space behind a
-        block belongs to it. -1 for tokens before the first block, and where the layout is unknown.
-    """
-    starts = [span.start for span in doc.spans.get(LAYOUT_KEY) or ()]
-    return np.searchsorted(starts, np.arange(len(doc)), side="right") - 1
+    """RETURNS (np.ndarray): Int (n_tokens,), the number of each token's block, from 0; white space
+    after a block belongs to it. -1 before the first block, and where the layout is unknown."""
+    starts = [block.start for block in get_layout(doc) or ()]
+    return np.searchsorted(starts, doc.to_array(IDX), side="right") - 1
 
 
 def block_starts(doc: Doc) -> np.ndarray:
-    """Mark the tokens at which blocks begin, which are never white space.
-
-    doc (Doc): The Doc.
-    RETURNS (np.ndarray): Bool (n_tokens,), nowhere true where the layout is unknown.
-    """
-    starts = np.zeros(len(doc), dtype=bool)
-    starts[[span.start for span in doc.spans.get(LAYOUT_KEY) or ()]] = True
-    return starts
+    """RETURNS (np.ndarray): Bool (n_tokens,), true for the first token of each block, which is
+    never white space."""
+    numbers = token_blocks(doc)
+    return np.diff(numbers, prepend=-1) > 0
 
 
 def doc_from_layout(nlp: Language, content: Layout) -> Doc:
-    """Make a Doc of a text with its layout.
-
-    nlp (Language): The pipeline whose tokenizer is used; its components are not run.
-    content (Layout): The text and its blocks.
-    RETURNS (Doc): The Doc with `doc.spans["layout"]`.
-    """
+    """Make a Doc of a text with its layout, without running the pipeline's components."""
     doc = nlp.make_doc(content.text)
     set_layout(doc, content.blocks)
     doc.user_data[SEGMENTS_KEY] = [list(segment) for segment in content.segments]
@@ -168,8 +161,7 @@ def source_range(span: Span) -> tuple[int, int]:
     """Find a part of a Doc in the Markdown or HTML that it was read from.
 
     span (Span): The part.
-    RETURNS (Tuple[int, int]): Where it starts and ends in the source, in characters. The Doc's own
-        places where its text is the source.
+    RETURNS (Tuple[int, int]): Its start and end in the source, which may be the text itself.
     """
     segments = span.doc.user_data.get(SEGMENTS_KEY)
     if segments is None:

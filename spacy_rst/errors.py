@@ -44,44 +44,28 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Trees and Docs
     R001 = "A tree needs at least one EDU. Leave the Doc without a tree if it has no text."
-    R002 = (
-        "The split {split} is not reached from the root: another split does not leave its span "
-        "whole. The splits must form one binary tree over all EDUs; remove or correct it."
-    )
-    R003 = (
-        "The split {split} divides a span that an earlier split divides already. Give each span "
-        "exactly one split."
-    )
     R004 = (
-        "No split divides the span {start}:{end}. The splits must form one binary tree over all "
-        "EDUs; add the missing split."
+        "The splits do not form one binary tree over all EDUs: {problem}. Give each span of "
+        "several EDUs, from the whole document down, exactly one split."
     )
     R005 = (
-        "This is not a tree as RstTree.to_dict() writes it ({error}). It needs the keys 'edus' (a "
-        "list of strings) and 'splits' (a list of [start, split, end, label])."
+        "This is not a tree that RstTree.to_dict() of this version wrote ({error}). It needs the "
+        "keys 'edus' (a list of strings) and 'splits' (a list of [start, split, end, label])."
     )
-    R006 = (
-        "{n_scores} scores were given for {n_splits} splits. Give one pair (probability of the "
-        "split, probability of the label) per split, or none at all."
-    )
-    R007 = "'{nuclearity}' is no nuclearity. Use 'NS', 'SN' or 'NN'."
-    R008 = "{cls}.{name} cannot be set: trees are immutable. Build a new one with from_splits()."
     R009 = "{start}:{end} are not EDUs of this tree, which has {n_edus}."
-    R010 = "A summary of {n} units cannot be made. Ask for 0 or more."
     R011 = (
         "{value} is not a split. Give (start, split, end, label) with whole numbers "
         "0 <= start < split < end and a label such as 'Elaboration-NS'."
     )
-    R012 = "{value} is not a score. Give a pair of probabilities (split, label) from 0 to 1."
+    R012 = (
+        "{value} is not a list of scores. Give one pair of probabilities (split, label) from 0 "
+        "to 1 for each of the {n_splits} splits, or none at all."
+    )
     R013 = (
-        "'{label}' is not a label. A label is a relation and a nuclearity, such as "
-        "'Elaboration-NS', 'Background-SN' or 'Contrast-NN'."
+        "'{label}' is not a label such as 'Elaboration-NS', 'Background-SN' or 'Contrast-NN', nor "
+        "one of the nuclearities 'NS', 'SN' and 'NN'."
     )
     R014 = "{value} is not an EDU. Give strings or spaCy Spans."
-    R015 = (
-        "The tree was written in version {version} of its format, but only version {known} is "
-        "known here. Install a newer spacy_rst."
-    )
     R020 = (
         "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
         "doc.spans['edus'] to the Spans of its units."
@@ -90,26 +74,23 @@ class Errors(metaclass=_MessagesWithCodes):
         "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
         "units of the tree first."
     )
-    R022 = "The EDUs {first!r} and {second!r} overlap or are out of order. Give them in text order."
-    R023 = (
-        "Tokens between the EDUs {first!r} and {second!r} belong to no EDU ({missing!r}). EDUs "
-        "must cover all tokens but white space."
+    R022 = (
+        "The EDUs {first!r} and {second!r} {problem}. EDUs must stand in text order, without "
+        "overlap, and cover all tokens but white space."
     )
-    R024 = "doc._.rst_tree takes an RstTree or None, not {value!r}."
     R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
     R026 = "EDU {number} is empty. Give every EDU some text."
     R027 = (
         "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
         "anew, or to None to take it off."
     )
-    R031 = "'{kind}' is no kind of block. Use one of: {known}."
-    R032 = (
-        "The block {start}:{end} is empty, overlaps the block before it, or does not lie in the "
-        "text. Give blocks in text order, side by side."
+    R028 = (
+        "Tokens were merged or split after the EDUs were made, which no longer begin and end with "
+        "tokens. Set doc.spans['edus'] anew, or merge tokens earlier in the pipeline."
     )
-    R033 = (
-        "The text {text!r} belongs to no block. Blocks must cover all text but white space; make "
-        "it a paragraph if it is nothing else."
+    R032 = (
+        "The layout does not fit the text: {problem}. Give blocks of the kinds {kinds}, in text "
+        "order and without overlap, that cover all text but white space."
     )
 
     # Treebank files
@@ -345,12 +326,10 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Bundled pipelines
-    R550 = (
-        "There is no bundled pipeline '{name}'. Bundled are: {known}. Load packages and folders "
-        "with spacy.load."
+    R551 = "{path} exists and is not a pipeline, so it is not replaced. Name another folder."
+    R552 = (
+        "{path} is not a JSON object that can be read ({error}). Give one with name, version, etc."
     )
-    R551 = "{path} exists and is no pipeline, so it is not replaced. Name another folder."
-    R552 = "{path} is no JSON object that can be read ({error}). Give one with name, version, etc."
     R554 = (
         "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
         "'rst_parser'."

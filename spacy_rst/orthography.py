@@ -1,4 +1,4 @@
-"""Marks of writing that tell something about discourse, in many scripts."""
+"""Punctuation and other characters that tell something about discourse, in many scripts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def is_unspaced(character: str) -> bool:
 
 
 def last_mark(text: str) -> str:
-    """RETURNS (str): The last character of a text before quotation marks and brackets that close,
-    or the last of all where there is none."""
+    """RETURNS (str): The last character of a text before closing quotation marks and brackets, or
+    the last of all where there is none."""
     content = text.strip()
     return content.rstrip(CLOSING)[-1:] or content[-1:]
 

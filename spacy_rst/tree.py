@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import index as whole_number
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from .errors import Errors, RstError
 from .relations import NUCLEARITIES, join_label, split_label
@@ -18,29 +18,9 @@ NO_NODE = -1
 ROUNDING = 1e-6  # what a model's arithmetic may make of 0 and 1
 SPAN_RELATION = "span"
 DICT_VERSION = 1
-RECORD_KEYS = (
-    "relation", "nuclearity", "nucleus", "satellite", "nucleus_start", "nucleus_end",
-    "satellite_start", "satellite_end", "depth", "score",
-)  # fmt: skip
 
 
-@runtime_checkable
-class TextSpan(Protocol):
-    """What a tree needs of an EDU that hangs on a document; spaCy's `Span` has it."""
-
-    @property
-    def doc(self) -> Any: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def start_char(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-
-
-Edu = str | TextSpan
+Edu = Any  # a string, or a spaCy Span, which this module does not know
 
 
 class Split(NamedTuple):
@@ -69,8 +49,8 @@ class Dependency(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """One row of the table of a tree: a relation and what it holds between. Of two nuclei the
-    right one stands in the place of the satellite. The Spans are None where no Doc is."""
+    """One row of a tree as a table: a relation and its two arguments. Of two nuclei, the right one
+    stands in the place of the satellite. The Spans are None if the tree is not on a Doc."""
 
     relation: str
     nuclearity: str
@@ -97,7 +77,7 @@ class RstNode:
         object.__setattr__(self, "_index", index)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(Errors.R008.format(cls="RstNode", name=name))
+        raise AttributeError(f"{name} cannot be set: nodes are immutable")
 
     def __reduce__(self) -> tuple[type[RstNode], tuple[RstTree, int]]:
         return RstNode, (self._tree, self._index)
@@ -182,20 +162,19 @@ class RstNode:
 
     @property
     def nuclearity(self) -> str | None:
-        """RETURNS (Optional[str]): "NS", "SN" or "NN": which children are nuclei; None for a
-        leaf."""
+        """RETURNS (Optional[str]): "NS", "SN" or "NN", the children's roles; None for a leaf."""
         label = self.label
         return None if label is None else split_label(label)[1]
 
     @property
     def role(self) -> str | None:
-        """RETURNS (Optional[str]): "N" or "S", the node's part in its parent; None for the root."""
+        """RETURNS (Optional[str]): "N" or "S", the role in the parent; None for the root."""
         return self._tree._roles[self._index]
 
     @property
     def relation_to_parent(self) -> str | None:
-        """RETURNS (Optional[str]): The relation this node carries: a satellite's and a coordinate
-        nucleus' own, "span" for the nucleus of a satellite, None for the root."""
+        """RETURNS (Optional[str]): The relation of a satellite or of one nucleus among several,
+        "span" for the nucleus of a satellite, None for the root."""
         parent = self.parent
         if parent is None:
             return None
@@ -205,14 +184,13 @@ class RstNode:
 
     @property
     def score(self) -> Score | None:
-        """RETURNS (Optional[Score]): The model's probabilities of split and label, where a model
-        made them."""
+        """RETURNS (Optional[Score]): The model's probabilities, where a model made the tree."""
         return self._tree._scores[self._index]
 
     @property
     def edus(self) -> tuple[Edu, ...]:
         """RETURNS (Tuple): The EDUs of this node, as strings or spaCy Spans."""
-        return self._tree._edus[self.start : self.end]
+        return tuple(self._tree._edus[self.start : self.end])
 
     @property
     def span(self) -> Any:
@@ -256,10 +234,10 @@ class RstTree:
     """
 
     __slots__ = (
-        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_lefts", "_parents",
-        "_rights", "_roles", "_scores", "_starts",
+        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_leaves", "_lefts",
+        "_parents", "_rights", "_roles", "_scores", "_starts",
     )  # fmt: skip
-    _edus: tuple[Edu, ...]
+    _edus: Sequence[Edu]
     _starts: tuple[int, ...]
     _ends: tuple[int, ...]
     _lefts: tuple[int, ...]
@@ -269,6 +247,7 @@ class RstTree:
     _roles: tuple[str | None, ...]
     _labels: tuple[str | None, ...]
     _scores: tuple[Score | None, ...]
+    _leaves: tuple[int, ...]
     _heads: tuple[int, ...] | None
 
     def __init__(
@@ -282,20 +261,16 @@ class RstTree:
         units = ("",) * (len(split_list) + 1) if edus is None else _checked_edus(edus)
         if not units:
             raise RstError(Errors.R001)
-        score_list = None if scores is None else _entries(scores)
-        if score_list is not None and len(score_list) != len(split_list):
-            raise RstError(Errors.R006.format(n_scores=len(score_list), n_splits=len(split_list)))
+        score_list = None if scores is None else _checked_scores(scores, len(split_list))
         numbered = {(s.start, s.end): i for i, s in enumerate(split_list)}
         if len(numbered) < len(split_list):
-            raise RstError(Errors.R003.format(split=_first_repeated(split_list)))
+            twice = next(s for i, s in enumerate(split_list) if numbered[s.start, s.end] != i)
+            raise _not_one_tree(f"two splits divide {twice.start}:{twice.end}")
         columns = _layout(split_list, numbered, len(units))
         order = columns.pop("order")
         for name, column in columns.items():
             object.__setattr__(self, name, tuple(column))
-        node_scores = [
-            None if i == NO_NODE or score_list is None else _checked_score(score_list[i])
-            for i in order
-        ]
+        node_scores = [None if i == NO_NODE or score_list is None else score_list[i] for i in order]
         object.__setattr__(self, "_edus", units)
         object.__setattr__(self, "_scores", tuple(node_scores))
         object.__setattr__(self, "_heads", None)
@@ -318,15 +293,20 @@ class RstTree:
         """
         return cls(splits, edus, scores)
 
-    def with_edus(self, edus: Sequence[Edu]) -> RstTree:
+    def with_edus(self, edus: Sequence[Edu] | None = None) -> RstTree:
         """Put the same tree over other EDUs, which is much quicker than to build it anew.
 
-        edus (Sequence): As many EDUs as the tree has, as strings or spaCy Spans.
+        edus (Optional[Sequence]): As many EDUs as the tree has, as strings or spaCy Spans. Empty
+            strings by default.
         RETURNS (RstTree): The tree over these EDUs.
         """
-        units = _checked_edus(edus)
+        units = ("",) * len(self) if edus is None else _checked_edus(edus)
         if len(units) != len(self):
             raise RstError(Errors.R021.format(n_tree=len(self), n_edus=len(units)))
+        return self._over(units)
+
+    def _over(self, units: Sequence[Edu]) -> RstTree:
+        """Put the same tree over EDUs that may be made one by one, when they are asked for."""
         other = object.__new__(RstTree)
         for name in RstTree.__slots__[1:]:
             object.__setattr__(other, name, getattr(self, name))
@@ -334,7 +314,7 @@ class RstTree:
         return other
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(Errors.R008.format(cls="RstTree", name=name))
+        raise AttributeError(f"{name} cannot be set: trees are immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RstTree.from_dict, (self.to_dict(),)
@@ -350,7 +330,9 @@ class RstTree:
     @property
     def edus(self) -> tuple[Edu, ...]:
         """RETURNS (Tuple): The EDUs in text order, as strings or spaCy Spans."""
-        return self._edus
+        if not isinstance(self._edus, tuple):
+            object.__setattr__(self, "_edus", tuple(self._edus))
+        return tuple(self._edus)
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -375,7 +357,7 @@ class RstTree:
 
     def leaves(self) -> Iterator[RstNode]:
         """YIELDS (RstNode): The leaves in text order."""
-        return (RstNode(self, i) for i, left in enumerate(self._lefts) if left == NO_NODE)
+        return (RstNode(self, index) for index in self._leaves)
 
     def find(
         self,
@@ -388,26 +370,23 @@ class RstTree:
         nuclearity (Optional[Union[str, Collection[str]]]): "NS", "SN", "NN", or several.
         YIELDS (RstNode): The matching inner nodes, depth first, left first.
         """
-        relations, nuclearities = _as_folded_set(relation), _as_folded_set(nuclearity)
-        unknown = sorted((nuclearities or set()) - {name.casefold() for name in NUCLEARITIES})
+        relations, nuclearities = _casefolded(relation), _casefolded(nuclearity)
+        unknown = sorted(nuclearities - {name.casefold() for name in NUCLEARITIES})
         if unknown:
-            raise RstError(Errors.R007.format(nuclearity=unknown[0]))
+            raise RstError(Errors.R013.format(label=unknown[0]))
         for index, label in enumerate(self._labels):
             if label is None:
                 continue
-            found_relation, found_nuclearity = split_label(label)
-            if relations is not None and found_relation.casefold() not in relations:
-                continue
-            if nuclearities is not None and found_nuclearity.casefold() not in nuclearities:
-                continue
-            yield RstNode(self, index)
+            found, order = map(str.casefold, split_label(label))
+            is_found = relation is None or found in relations
+            if is_found and (nuclearity is None or order in nuclearities):
+                yield RstNode(self, index)
 
     def relations(self) -> Iterator[Relation]:
-        """List what the tree says, for tables.
+        """List the relations of the tree, for tables.
 
-        YIELDS (Relation): One entry per inner node, depth first, left first, with the texts and
-            Spans of nucleus and satellite. Its score is the model's probability of the split with
-            this label, None where no model made the tree.
+        YIELDS (Relation): One entry per inner node, depth first, left first. Its score is the
+            model's probability of the split with this label, None where no model made the tree.
         """
         for node in self.find():
             nucleus, satellite = node.children
@@ -425,16 +404,21 @@ class RstTree:
             )
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Make a table of the relations, as `pandas.DataFrame` takes it.
+        """Make a table of the relations for `pandas.DataFrame`.
 
-        RETURNS (List[dict]): What `relations` gives, with the characters in the text of the Doc
-            (`nucleus_start`, `nucleus_end`, ...) in place of Spans.
+        RETURNS (List[dict]): What `relations` gives, with character offsets (`nucleus_start`,
+            `nucleus_end`, ...) in place of Spans.
         """
-        records = []
-        for *names_and_texts, nucleus, satellite, depth, score in self.relations():
-            row = (*names_and_texts, *_chars(nucleus), *_chars(satellite), depth, score)
-            records.append(dict(zip(RECORD_KEYS, row, strict=True)))
-        return records
+        return [
+            {
+                **dict(zip(Relation._fields[:4], entry, strict=False)),
+                **_chars("nucleus", entry.nucleus_span),
+                **_chars("satellite", entry.satellite_span),
+                "depth": entry.depth,
+                "score": entry.score,
+            }
+            for entry in self.relations()
+        ]
 
     def covering(self, start: int, end: int) -> RstNode:
         """Find the smallest node that covers some EDUs.
@@ -445,16 +429,17 @@ class RstTree:
         """
         if not 0 <= start < end <= len(self):
             raise RstError(Errors.R009.format(start=start, end=end, n_edus=len(self)))
+        if end - start == 1:
+            return RstNode(self, self._leaves[start])
         index = 0
-        while self._lefts[index] != NO_NODE:
+        while True:
             left, right = self._lefts[index], self._rights[index]
             if end <= self._ends[left]:
                 index = left
             elif start >= self._starts[right]:
                 index = right
             else:
-                break
-        return RstNode(self, index)
+                return RstNode(self, index)
 
     def head(self, node: RstNode | None = None) -> RstNode:
         """Follow the nuclei down to one leaf, the leftmost where several are equal.
@@ -512,7 +497,7 @@ class RstTree:
         RETURNS (Tuple[RstNode, ...]): The leaves in text order.
         """
         if n < 0:
-            raise RstError(Errors.R010.format(n=n))
+            raise ValueError(f"A summary of {n} units cannot be made")
         salience = self.salience()
         ranked = sorted(range(len(salience)), key=lambda edu: (-salience[edu], edu))
         chosen = set(ranked[:n])
@@ -557,7 +542,7 @@ class RstTree:
         except (KeyError, TypeError, AttributeError) as error:
             raise RstError(Errors.R005.format(error=repr(error))) from error
         if version != DICT_VERSION:
-            raise RstError(Errors.R015.format(version=_shown(version), known=DICT_VERSION))
+            raise RstError(Errors.R005.format(error=f"its version is {_shown(version)}"))
         if not isinstance(edus, list | tuple) or not all(isinstance(edu, str) for edu in edus):
             raise RstError(Errors.R005.format(error="edus is not a list of strings"))
         return cls(splits, edus, scores)
@@ -611,20 +596,20 @@ class RstTree:
         return render_tree(self, style=style, **options)
 
     def to_png(self, **options: Any) -> bytes:
-        """Draw the tree as a bitmap, where `spacy_rst[pictures]` is installed.
+        """Draw the tree as a PNG file (needs `spacy_rst[pictures]`).
 
         **options: `scale`, and what `render("svg")` takes.
-        RETURNS (bytes): The content of a PNG file.
+        RETURNS (bytes): The content of the file.
         """
         from .display.pictures import render_png
 
         return render_png(self, **options)
 
     def to_pdf(self, **options: Any) -> bytes:
-        """Draw the tree as a PDF, where `spacy_rst[pictures]` is installed.
+        """Draw the tree as a PDF file (needs `spacy_rst[pictures]`).
 
         **options: What `render("svg")` takes.
-        RETURNS (bytes): The content of a PDF file.
+        RETURNS (bytes): The content of the file.
         """
         from .display.pictures import render_pdf
 
@@ -660,12 +645,8 @@ class RstTree:
 
 
 def edu_text(edu: Edu) -> str:
-    """Get the text of an EDU.
-
-    edu (Union[str, Span]): The EDU.
-    RETURNS (str): Its text.
-    """
-    return edu if isinstance(edu, str) else edu.text
+    """RETURNS (str): The text of an EDU, which is a string or a spaCy Span."""
+    return edu if isinstance(edu, str) else str(edu.text)
 
 
 def _layout(
@@ -676,10 +657,10 @@ def _layout(
         name: []
         for name in (
             "_starts", "_ends", "_lefts", "_rights", "_parents", "_depths", "_roles", "_labels",
-            "order",
+            "_leaves", "order",
         )
     }  # fmt: skip
-    starts, ends, lefts, rights, parents, depths, roles, labels, order = columns.values()
+    starts, ends, lefts, rights, parents, depths, roles, labels, leaves, order = columns.values()
     stack: list[tuple[int, int, int, str | None]] = [(0, n_edus, NO_NODE, None)]
     while stack:
         start, end, parent, role = stack.pop()
@@ -693,10 +674,11 @@ def _layout(
             column.append(value)
         number = NO_NODE if end - start == 1 else numbered.pop((start, end), None)
         if number is None:
-            raise RstError(Errors.R004.format(start=start, end=end))
+            raise _not_one_tree(f"no split divides {start}:{end}")
         order.append(number)
         if number == NO_NODE:
             labels.append(None)
+            leaves.append(index)
             continue
         split = splits[number]
         labels.append(split.label)
@@ -704,12 +686,17 @@ def _layout(
         stack.append((split.split, end, index, roles_below[1]))
         stack.append((start, split.split, index, roles_below[0]))
     if numbered:
-        raise RstError(Errors.R002.format(split=tuple(splits[next(iter(numbered.values()))])))
+        split = splits[next(iter(numbered.values()))]
+        raise _not_one_tree(f"{split.start}:{split.end} is not a span of the tree above it")
     return columns
 
 
+def _not_one_tree(problem: str) -> RstError:
+    return RstError(Errors.R004.format(problem=problem))
+
+
 def _entries(values: Iterable[Any]) -> list[Any]:
-    """List values; what cannot be listed is one entry, which then is no good one."""
+    """List values; one that is not iterable becomes the only entry, which is refused later."""
     return list(values) if isinstance(values, Iterable) else [values]
 
 
@@ -736,15 +723,17 @@ def _checked_split(entry: Sequence[Any]) -> Split:
     return checked
 
 
-def _checked_score(score: Sequence[float]) -> Score:
+def _checked_scores(scores: Iterable[Any], n_splits: int) -> list[Score]:
+    refusal = RstError(Errors.R012.format(value=_shown(scores), n_splits=n_splits))
     try:
-        split, label = map(float, score)
+        checked = [Score(*map(float, score)) for score in scores]
     except (TypeError, ValueError, OverflowError) as error:
-        raise RstError(Errors.R012.format(value=_shown(score))) from error
-    for probability in (split, label):
-        if not -ROUNDING <= probability <= 1 + ROUNDING:
-            raise RstError(Errors.R012.format(value=_shown(score)))
-    return Score(min(max(split, 0.0), 1.0), min(max(label, 0.0), 1.0))
+        raise refusal from error
+    if len(checked) != n_splits:
+        raise refusal
+    if not all(-ROUNDING <= value <= 1 + ROUNDING for score in checked for value in score):
+        raise refusal
+    return [Score(min(max(split, 0.0), 1.0), min(max(label, 0.0), 1.0)) for split, label in checked]
 
 
 def _shown(value: object) -> str:
@@ -754,20 +743,10 @@ def _shown(value: object) -> str:
         return f"a {type(value).__name__}"
 
 
-def _first_repeated(splits: Sequence[Split]) -> Split:
-    seen: set[tuple[int, int]] = set()
-    for split in splits:
-        if (split.start, split.end) in seen:
-            return split
-        seen.add((split.start, split.end))
-    raise AssertionError("no split is repeated")
+def _chars(name: str, span: Any) -> dict[str, int | None]:
+    start, end = (None, None) if span is None else (span.start_char, span.end_char)
+    return {f"{name}_start": start, f"{name}_end": end}
 
 
-def _chars(span: Any) -> tuple[int | None, int | None]:
-    return (None, None) if span is None else (span.start_char, span.end_char)
-
-
-def _as_folded_set(names: str | Collection[str] | None) -> set[str] | None:
-    if names is None:
-        return None
-    return {name.casefold() for name in ([names] if isinstance(names, str) else names)}
+def _casefolded(names: str | Collection[str] | None) -> set[str]:
+    return {name.casefold() for name in ([names] if isinstance(names, str) else names or ())}

@@ -1,4 +1,4 @@
-"""Small things that several rooms need."""
+"""Files and folders written as a whole or not at all, and libraries that may be missing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ TEMPORARY = ".spacy_rst-{process}-{random}.tmp"
 
 @contextmanager
 def require_extra(library: str, extra: str) -> Iterator[None]:
-    """Say how to install a library that is imported in the block.
-
-    library (str): The library.
-    extra (str): The extra of this package that has it.
-    RAISES (RstError): If it is not installed.
-    """
+    """Say how to install a library that is imported in the block, with an extra of this package."""
     try:
         yield
     except ImportError as error:
@@ -35,10 +30,10 @@ def require_extra(library: str, extra: str) -> Iterator[None]:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Write a file as a whole or not at all: a crash leaves the old file or none.
 
-    A link is followed, and a file that is replaced hands its permissions on. What is no regular
-    file, such as a FIFO or `/dev/stdout`, is written to directly.
+    Links are followed, and the permissions of a file that is replaced are kept. What is not a
+    regular file, such as a FIFO or `/dev/stdout`, is written to directly.
 
-    path (Union[str, Path]): Where the file shall be.
+    path (Union[str, Path]): The file.
     YIELDS (Path): Where to write it; it is moved to its place at the end.
     """
     path = Path(path)
@@ -55,33 +50,21 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def write_atomically(path: str | Path, content: str) -> None:
-    """Write a text file as a whole or not at all.
-
-    path (Union[str, Path]): The file.
-    content (str): Its content, written as UTF-8.
-    """
+    """Write a text file in UTF-8 as a whole or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_text(content, encoding="utf8")
 
 
 def is_special(path: Path) -> bool:
-    """Tell what cannot be replaced by a file: devices, FIFOs, sockets, and the names under which
-    a system gives out open files.
-
-    path (Path): A path.
-    RETURNS (bool): Whether it is one of these.
-    """
+    """RETURNS (bool): Whether a path cannot be replaced by a file: devices, FIFOs, sockets, and the
+    names that a system gives to open files."""
     if path.absolute().parts[1:2] in (("dev",), ("proc",)):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def replace_file(new: Path, path: Path) -> None:
-    """Move a file to its place. A link there is followed, and the permissions stay the same.
-
-    new (Path): The file, beside the place it goes to.
-    path (Path): Its place.
-    """
+    """Move a file to its place. A link there is followed, and the permissions stay the same."""
     place = Path(os.path.realpath(path))
     if place.is_file():
         new.chmod(stat.S_IMODE(place.stat().st_mode))
@@ -94,7 +77,7 @@ def find_below(folder: Path, endings: tuple[str, ...]) -> tuple[list[Path], list
     folder (Path): The folder.
     endings (tuple[str, ...]): How their names end, in lower case.
     RETURNS (tuple[list[Path], list[OSError]]): The files, sorted, and what cannot be searched. A
-        link that leads nowhere counts as a file, so that reading it says so.
+        broken link counts as a file, so that reading it fails.
     """
     unreadable: list[OSError] = []
     found = []
@@ -105,11 +88,7 @@ def find_below(folder: Path, endings: tuple[str, ...]) -> tuple[list[Path], list
 
 
 def replace_folder(new: Path, path: Path) -> None:
-    """Move a folder to its place. The old one is there until the new one is, or can be restored.
-
-    new (Path): The folder, beside the place it goes to.
-    path (Path): Its place.
-    """
+    """Move a folder to its place. The old one is there until the new one is, or can be restored."""
     restore_folder(path)
     old = _aside(path)
     if path.exists():
@@ -119,10 +98,7 @@ def replace_folder(new: Path, path: Path) -> None:
 
 
 def restore_folder(path: Path) -> None:
-    """Put a folder back that `replace_folder` moved aside before it was killed.
-
-    path (Path): The folder's place.
-    """
+    """Put a folder back in its place that `replace_folder` moved aside before it was killed."""
     old = _aside(path)
     if path.exists():
         shutil.rmtree(old, ignore_errors=True)
@@ -135,12 +111,8 @@ def _aside(path: Path) -> Path:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Find a name for a file or folder that shall take a place once it is complete. What runs that
-    were killed have left there is removed.
-
-    path (Path): The place.
-    RETURNS (Path): A new path in the same folder, which is made if need be.
-    """
+    """RETURNS (Path): A new path for a file or folder that replaces another once it is complete.
+    What killed runs left in the same folder is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path.parent.resolve())
     name = TEMPORARY.format(process=os.getpid(), random=secrets.token_hex(4))
@@ -149,8 +121,8 @@ def temporary_beside(path: Path) -> Path:
 
 @lru_cache(maxsize=1024)
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files of processes that are no more. Once per folder is enough: listing a
-    large one for each of its files would take long."""
+    """Remove temporary files of processes that ended. Once per folder is enough, as listing a large
+    one takes time."""
     for path in folder.glob(TEMPORARY.format(process="*", random="*")):
         process = path.name.split("-")[1]
         if process.isdecimal() and not _is_running(int(process)):
@@ -167,6 +139,6 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # that of another user, or no number of a process
+    except OSError:  # another user's, or not a valid number
         return True
     return True

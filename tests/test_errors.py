@@ -74,10 +74,10 @@ def test_every_message_is_used():
 
 
 def test_errors_are_value_errors_with_a_code():
-    error = RstError(Errors.R007.format(nuclearity="XX"))
+    error = RstError(Errors.R026.format(number=3))
     assert isinstance(error, ValueError)
-    assert error.code == "R007"
-    assert str(error) == "[R007] 'XX' is no nuclearity. Use 'NS', 'SN' or 'NN'."
+    assert error.code == "R026"
+    assert str(error) == "[R026] EDU 3 is empty. Give every EDU some text."
     assert RstError("without a code").code == ""
 
 

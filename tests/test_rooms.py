@@ -20,8 +20,9 @@ ROOMS = """
     relations
     tree
     layout
-    languages spans
-    doc doc_layout
+    languages
+    doc_layout
+    doc
     fast_layers
     windows shims recurrent
     gold

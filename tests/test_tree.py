@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_rst.errors import RstError
-from spacy_rst.tree import Dependency, Relation, RstNode, RstTree, Score, Split, edu_text
+from spacy_rst.tree import Dependency, Relation, RstNode, RstTree, Score, Split
 
 from .strategies import chain_tree, trees
 
@@ -63,6 +63,7 @@ def test_nodes_come_depth_first_left_first(tree):
     assert places(tree) == expected
     assert [node.index for node in tree] == list(range(11))
     assert places(tree.leaves()) == [(i, i + 1) for i in range(6)]
+    assert tree.edus == tuple(EDUS)
     assert places(node_at(tree, 2, 6).descendants()) == expected[4:]
     assert len(tree) == 6
     assert len(node_at(tree, 2, 6)) == 4
@@ -80,6 +81,9 @@ def test_links_between_nodes(tree):
     assert (leaf.label, leaf.relation, leaf.nuclearity) == (None, None, None)
     assert leaf.is_leaf and not contrast.is_leaf
     assert contrast.split == 4
+    elaboration = node_at(tree, 2, 4)
+    assert (elaboration.text, elaboration.span) == ("we stay at home ,", None)
+    assert elaboration.edus == ("we stay", "at home ,")
     assert [node.depth for node in tree] == [0, 1, 2, 2, 1, 2, 3, 3, 2, 3, 3]
 
 
@@ -94,14 +98,6 @@ def test_labels_roles_and_relations_to_the_parent(tree):
         None, "Background", "Attribution", "span", "span", "Contrast", "span", "Elaboration",
         "Contrast", "Joint", "Joint",
     ]  # fmt: skip
-
-
-def test_texts_of_string_edus(tree):
-    assert node_at(tree, 2, 4).text == "we stay at home ,"
-    assert node_at(tree, 2, 4).edus == ("we stay", "at home ,")
-    assert node_at(tree, 2, 4).span is None
-    assert tree.edus == tuple(EDUS)
-    assert RstTree.from_splits([(0, 1, 2, RST_LABEL)]).edus == ("", "")
 
 
 def test_scores_follow_their_splits():
@@ -137,7 +133,7 @@ def test_find(tree):
     assert places(tree.find(nuclearity={"SN", "NS"})) == [(0, 6), (0, 2), (2, 4)]
     assert places(tree.find(relation="Joint", nuclearity="NS")) == []
     assert places(tree.find(relation=[])) == []
-    with pytest.raises(RstError, match=r"R007.*'xx'"):
+    with pytest.raises(RstError, match=r"R013.*'xx'"):
         list(tree.find(nuclearity="XX"))
 
 
@@ -214,7 +210,7 @@ def test_salience_and_summary(tree):
     assert tree.salience() == (2, 3, 4, 1, 4, 4)
     expected = {0: [], 1: [2], 2: [2, 4], 3: [2, 4, 5], 4: [1, 2, 4, 5], 99: [0, 1, 2, 3, 4, 5]}
     assert {n: [leaf.start for leaf in tree.summary(n)] for n in expected} == expected
-    with pytest.raises(RstError, match="R010"):
+    with pytest.raises(ValueError, match="-1 units"):
         tree.summary(-1)
 
 
@@ -263,16 +259,11 @@ def test_repr(tree):
 # Immutable values
 
 
-@pytest.mark.parametrize("name", ["root", "edus", "_edus", "_labels", "new"])
-def test_trees_cannot_be_changed(tree, name):
-    with pytest.raises(AttributeError, match=rf"R008.*RstTree\.{name}"):
-        setattr(tree, name, ())
-
-
-@pytest.mark.parametrize("name", ["start", "label", "_index", "new"])
-def test_nodes_cannot_be_changed(tree, name):
-    with pytest.raises(AttributeError, match=rf"R008.*RstNode\.{name}"):
-        setattr(tree.root, name, 0)
+@pytest.mark.parametrize("name", ["root", "edus", "_edus", "start", "label", "_index", "new"])
+def test_trees_and_nodes_cannot_be_changed(tree, name):
+    for value in (tree, tree.root):
+        with pytest.raises(AttributeError, match=f"{name} .*immutable"):
+            setattr(value, name, ())
 
 
 def test_a_tree_is_independent_of_the_lists_it_was_built_from(tree):
@@ -293,20 +284,11 @@ def test_equality_sees_structure_labels_texts_and_scores(tree):
     assert RstTree.from_splits(SPLITS, [*EDUS[:-1], "else"], SCORES) != tree
     assert RstTree.from_splits(SPLITS, EDUS) != tree
     assert tree != SPLITS
-
-
-def test_equal_trees_have_equal_hashes(tree):
     twin = RstTree.from_splits(SPLITS, EDUS, SCORES)
-    tree.head()
-    assert hash(twin) == hash(tree)
-    assert {tree, twin} == {tree}
-
-
-def test_nodes_are_equal_within_their_tree_only(tree):
-    assert tree.root == tree.root
+    tree.head()  # fills a cache
+    assert {tree, twin} == {tree} == {twin}
     assert len({tree.root, tree.root, tree.root.right}) == 2
-    assert tree.root != tree.root.right
-    assert tree.root != RstTree.from_splits(SPLITS, EDUS, SCORES).root
+    assert tree.root == tree.root != twin.root
     assert tree.root != "root"
 
 
@@ -331,16 +313,16 @@ def test_pickle_and_copies(tree):
         ),
         pytest.param(
             [(0, 1, 3, RST_LABEL), (1, 2, 3, RST_LABEL), (0, 1, 2, RST_LABEL)],
-            3, "R002", r"\(0, 1, 2, 'Joint-NN'\)", id="unreachable",
+            3, "R004", "0:2 is not a span", id="unreachable",
         ),
         pytest.param(
             [(0, 1, 2, RST_LABEL), (0, 2, 5, RST_LABEL)],
-            2, "R002", r"\(0, 2, 5, 'Joint-NN'\)", id="out of range",
+            2, "R004", "0:5 is not a span", id="out of range",
         ),
         pytest.param(
-            [(0, 1, 3, RST_LABEL), (0, 2, 3, RST_LABEL)], 3, "R003", "split=2", id="duplicate span"
+            [(0, 1, 3, RST_LABEL), (0, 2, 3, RST_LABEL)], 3, "R004", "two splits", id="same span"
         ),
-        pytest.param([(0, 1, 2, RST_LABEL)] * 2, 2, "R003", "split=1", id="same split twice"),
+        pytest.param([(0, 1, 2, RST_LABEL)] * 2, 2, "R004", "two splits", id="same split twice"),
         pytest.param([(0, 0, 2, RST_LABEL)], 2, "R011", r"\(0, 0, 2", id="empty left child"),
         pytest.param([(0, 2, 2, RST_LABEL)], 2, "R011", r"\(0, 2, 2", id="empty right child"),
         pytest.param([(2, 1, 0, RST_LABEL)], 2, "R011", r"\(2, 1, 0", id="backwards"),
@@ -369,28 +351,21 @@ def test_splits_that_form_no_tree(splits, n_edus, code, named):
 
 
 @pytest.mark.parametrize(
-    "scores, code",
+    "scores",
     [
-        ([], "R006"),
-        (SCORES[:-1], "R006"),
-        ([*SCORES, (1.0, 1.0)], "R006"),
-        ([*SCORES[:-1], (1.0,)], "R012"),
-        ([*SCORES[:-1], 1.0], "R012"),
-        ([*SCORES[:-1], ("high", "low")], "R012"),
-        ([*SCORES[:-1], None], "R012"),
-        ([*SCORES[:-1], (math.nan, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, math.inf)], "R012"),
-        ([*SCORES[:-1], (10**400, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, 10**5000)], "R012"),
-        ([*SCORES[:-1], (2.0, 0.5)], "R012"),
-        ([*SCORES[:-1], (0.5, -0.01)], "R012"),
-        (7, "R006"),
+        [],
+        SCORES[:-1],
+        [*SCORES, (1.0, 1.0)],
+        (0.5, 0.5),
+        *([*SCORES[:-1], wrong] for wrong in [(1.0,), 1.0, ("high", "low"), None, (1.0, 1.0, 1.0)]),
+        *([*SCORES[:-1], (0.5, wrong)] for wrong in [math.nan, math.inf, 10**400, 10**5000, -0.01]),
+        [*SCORES[:-1], (2.0, 0.5)],
+        7,
     ],
 )
-def test_scores_that_do_not_fit(scores, code):
-    with pytest.raises(RstError) as caught:
+def test_scores_that_do_not_fit(scores):
+    with pytest.raises(RstError, match="R012"):
         RstTree.from_splits(SPLITS, EDUS, scores)
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -426,12 +401,9 @@ def test_edus_must_be_texts(edus):
 
 @pytest.mark.parametrize("version", [0, 2, "1", None, [1], pytest.param(10**5000, id="endless")])
 def test_from_dict_refuses_unknown_versions(tree, version):
-    with pytest.raises(RstError, match="R015"):
-        RstTree.from_dict({**tree.to_dict(), "version": version})
-
-
-def test_from_dict_takes_what_has_no_version(tree):
     data = tree.to_dict()
+    with pytest.raises(RstError, match=r"R005.*version"):
+        RstTree.from_dict({**data, "version": version})
     del data["version"]
     assert RstTree.from_dict(data) == tree
 
@@ -441,7 +413,7 @@ def test_from_dict_checks_the_tree():
         RstTree.from_dict({"edus": ["a", "b", "c"], "splits": [[0, 1, 3, "Joint-NN"]]})
     with pytest.raises(RstError, match="R011"):
         RstTree.from_dict({"edus": ["a"], "splits": None})
-    with pytest.raises(RstError, match="R006"):
+    with pytest.raises(RstError, match="R012"):
         RstTree.from_dict({"edus": ["a"], "splits": [], "scores": 3})
 
 
@@ -464,18 +436,6 @@ def test_dict_json_and_pickle_round_trips(tree):
     assert RstTree.from_dict(tree.to_dict()) == tree
     assert RstTree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree
-
-
-@properties
-@given(trees(with_scores=False))
-def test_rs3_round_trip(tree):
-    assert RstTree.from_rs3(tree.to_rs3()) == tree
-
-
-@properties
-@given(trees(with_scores=False))
-def test_dis_round_trip(tree):
-    assert RstTree.from_dis(tree.to_dis()) == tree
 
 
 @properties
@@ -516,16 +476,6 @@ def test_salience_is_the_height_of_the_highest_promotion(tree):
     most_salient = [i for i, value in enumerate(highest) if value == levels]
     assert [leaf.start for leaf in tree.promotion()] == most_salient
     assert [leaf.start for leaf in tree.summary(len(most_salient))] == most_salient
-
-
-@properties
-@given(trees())
-def test_a_satellite_is_never_more_salient_than_its_nucleus(tree):
-    salience = tree.salience()
-    for node in tree.find(nuclearity=("NS", "SN")):
-        nucleus, satellite = sorted(node.children, key=lambda child: child.role or "")
-        most_salient = [max(salience[child.start : child.end]) for child in (nucleus, satellite)]
-        assert most_salient[0] > most_salient[1]
 
 
 @properties
@@ -572,7 +522,3 @@ def test_ten_thousand_edus(direction):
 def test_output_grows_with_the_tree(direction, write):
     small, large = (len(write(chain_tree(n_edus, direction))) for n_edus in (500, 5000))
     assert large < 12 * small
-
-
-def test_edu_text():
-    assert edu_text("plain") == "plain"

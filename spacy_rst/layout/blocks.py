@@ -47,14 +47,8 @@ class Block(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A stretch of a text and of the source that it comes from. Where both are equally long, they
-    correspond character by character.
-
-    start (int): Where it starts in the text.
-    end (int): Where it ends in the text.
-    source_start (int): Where it starts in the source.
-    source_end (int): Where it ends in the source.
-    """
+    """A stretch `start:end` of a text and the stretch of the source that it comes from. Where both
+    are equally long, they correspond character by character."""
 
     start: int
     end: int
@@ -90,12 +84,8 @@ class Layout:
         return [segment.start for segment in self.segments]
 
     def source_offset(self, position: int) -> int:
-        """Find a character of the text in the source.
-
-        position (int): Where it stands in the text.
-        RETURNS (int): Where it stands in the source. Of a break that the reader wrote: where the
-            text before it ends.
-        """
+        """Find the position in the source of a position in the text. A break that the reader wrote
+        stands where the text before it ends."""
         number = bisect_right(self._starts, position) - 1
         if number < 0:
             return 0
@@ -120,20 +110,23 @@ class Layout:
 
 
 def check_blocks(text: str, blocks: Sequence[Block]) -> None:
-    """Check that blocks lie side by side and cover a text.
+    """Check that blocks, if there are any, lie side by side and cover a text.
 
     text (str): The text.
-    blocks (Sequence[Block]): The blocks; none is fine.
+    blocks (Sequence[Block]): The blocks.
     RAISES (RstError): If they do not, or a kind is not known.
     """
     if not blocks:
         return
     covered = 0
     for block in blocks:
+        place = f"the block {block.start}:{block.end}"
         if block.kind not in KINDS:
-            raise RstError(Errors.R031.format(kind=block.kind, known=", ".join(KINDS)))
-        if block.start < covered or not block.start < block.end <= len(text):
-            raise RstError(Errors.R032.format(start=block.start, end=block.end))
+            raise _misfit(f"{place} is of the kind {block.kind!r}")
+        if not block.start < block.end <= len(text):
+            raise _misfit(f"{place} is empty or does not lie in the text")
+        if block.start < covered:
+            raise _misfit(f"{place} overlaps the one before it")
         _check_gap(text, covered, block.start)
         covered = block.end
     _check_gap(text, covered, len(text))
@@ -142,4 +135,8 @@ def check_blocks(text: str, blocks: Sequence[Block]) -> None:
 def _check_gap(text: str, start: int, end: int) -> None:
     gap = text[start:end].strip()
     if gap:
-        raise RstError(Errors.R033.format(text=gap[:40]))
+        raise _misfit(f"{gap[:40]!r} belongs to no block")
+
+
+def _misfit(problem: str) -> RstError:
+    return RstError(Errors.R032.format(problem=problem, kinds=", ".join(KINDS)))

@@ -42,13 +42,7 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in the page something stands.
-
-    container (Container): What its blocks belong to.
-    list_depth (int): How many lists it lies in.
-    quote_depth (int): How many quotations it lies in.
-    has_rows (bool): Whether it lies in a table of data.
-    """
+    """What something stands in: a container, so many lists and quotations, a table of data."""
 
     container: Container
     list_depth: int = 0
@@ -60,24 +54,14 @@ class _Place:
 
 
 def read_html(source: str) -> Layout:
-    """Read an HTML page or a part of one. Nothing is fetched, and no script is run.
-
-    source (str): The HTML.
-    RETURNS (Layout): The text that a reader sees, and the blocks.
-    """
+    """Read an HTML page or a part of one."""
     writer = LayoutWriter()
-    write_html(source, writer, Container())
+    write_html(source.strip(), writer, Container(), len(source) - len(source.lstrip()))
     return writer.layout()
 
 
 def write_html(source: str, writer: LayoutWriter, container: Container, offset: int = 0) -> None:
-    """Write the blocks of HTML.
-
-    source (str): The HTML.
-    writer (LayoutWriter): Where they go.
-    container (Container): What the HTML stands in.
-    offset (int): Where it starts in the source of the whole document.
-    """
+    """Write the blocks of HTML that starts at an offset of the whole document's source."""
     source = REFERENCE_START.sub(_without_odd_digit, source)
     page = JustHTML(source, sanitize=False, track_node_locations=True)
     places = [_Place(container)]

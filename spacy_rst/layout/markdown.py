@@ -26,14 +26,10 @@ LINK_END = re.compile(
 
 
 def read_markdown(source: str) -> Layout:
-    """Read Markdown: CommonMark with tables and strikethrough.
-
-    source (str): The Markdown.
-    RETURNS (Layout): Its text without marks, and the blocks.
-    """
-    front_matter = FRONT_MATTER.match(source)
-    reader = _MarkdownReader(source, front_matter.end() if front_matter else 0)
-    return reader.read()
+    """Read Markdown: CommonMark with tables and strikethrough."""
+    start, end = len(source) - len(source.lstrip()), len(source.rstrip())
+    front_matter = FRONT_MATTER.match(source, start)
+    return _MarkdownReader(source, front_matter.end() if front_matter else start, end).read()
 
 
 @lru_cache(maxsize=1)
@@ -45,16 +41,16 @@ def _parser() -> MarkdownIt:
 class _MarkdownReader:
     """Writes the blocks of Markdown. Its tokens know their lines; the rest is found in these."""
 
-    def __init__(self, source: str, start: int) -> None:
+    def __init__(self, source: str, start: int, end: int) -> None:
         self._source = source
-        self._start = start
+        self._content = source[start:end]
         self._line_starts = [line.start() for line in LINE.finditer(source, start)]
         self._writer = LayoutWriter()
         self._containers = [Container()]
         self._row_position = self._row_end = 0
 
     def read(self) -> Layout:
-        for token in _parser().parse(self._source[self._start :]):
+        for token in _parser().parse(self._content):
             self._read_token(token)
         return self._writer.layout()
 
@@ -122,12 +118,8 @@ class _MarkdownReader:
 
 
 class _InlineWriter:
-    """Writes the text of one paragraph, heading or cell.
-
-    content (str): Its source without the marks of the blocks around it.
-    starts (Sequence[int]): Where each line of the content starts in the document's source.
-    writer (LayoutWriter): Where the text goes.
-    """
+    """Writes the text of one paragraph, heading or cell, of which each line starts somewhere in
+    the source."""
 
     def __init__(self, content: str, starts: Sequence[int], writer: LayoutWriter) -> None:
         self._content = content.replace("\n", " ")  # as it is in code that goes over lines

@@ -46,8 +46,8 @@ SENTENCE_WITHIN = re.compile(r"\w\w[.?!…]\W?\s|[。？！｡؟۔।॥։።]."
 
 @dataclass(slots=True)
 class _Line:
-    """A line that is not blank, without the white space around it and, as `body`, without the
-    marks of a quotation either."""
+    """A line that is not blank, without white space around it. Its `body` lacks the marks of a
+    quotation, too."""
 
     text: str
     start: int
@@ -67,7 +67,7 @@ class _Line:
 
     @property
     def is_rule(self) -> bool:
-        """Whether it has no letter and no digit: a rule, an underline, an empty quoted line."""
+        """Whether it has neither letters nor digits: a rule, an underline, an empty quoted line."""
         return WORD_CHARACTER.search(self.body) is None
 
     @property
@@ -83,7 +83,7 @@ class _Line:
         return self.body[:1].islower()
 
     def is_filled(self, following: _Line, width: int) -> bool:
-        """Whether the first word of the next line would have found no room."""
+        """Whether the first word of the next line did not fit."""
         body = following.body
         word = body[:1] if is_unspaced(body[:1]) else body[:width].split(maxsplit=1)[0]
         return len(self.text) + 1 + len(word) > NEARLY_FULL * width
@@ -108,8 +108,10 @@ def read_plain(text: str) -> list[Block]:
 
 def _read_lines(text: str) -> list[_Line]:
     lines: list[_Line] = []
-    position, is_after_blank = 0, True
-    for raw in text.splitlines(keepends=True):
+    # White space at the two ends of a text says nothing, not even how far its first line is
+    # indented.
+    position, is_after_blank = len(text) - len(text.lstrip()), True
+    for raw in text.strip().splitlines(keepends=True):
         content = raw.strip()
         if content:
             padding = raw[: len(raw) - len(raw.lstrip())]
@@ -130,7 +132,7 @@ def _read_lines(text: str) -> list[_Line]:
 
 
 def _mark_code(lines: Sequence[_Line]) -> None:
-    """Number the parts between two fences; a fence without a partner is none."""
+    """Number the parts between two fences; a fence without a partner does not count."""
     fences = [number for number, line in enumerate(lines) if line.text.startswith(FENCES)]
     for part, (first, last) in enumerate(zip(fences[::2], fences[1::2], strict=False), start=1):
         for line in lines[first : last + 1]:

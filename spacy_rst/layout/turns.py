@@ -23,11 +23,7 @@ SPEAKER = re.compile(rf"(?:{TIME})?(?:{NICK}|{NAME}{COLON})")
 
 
 def find_speaker(line: str) -> str | None:
-    """Find the name that a line begins with.
-
-    line (str): The line, without white space in front.
-    RETURNS (Optional[str]): What looks like the name of a speaker.
-    """
+    """Find what looks like the name of a speaker at the beginning of a line."""
     match = SPEAKER.match(line[:LONGEST_PREFIX])
     if match is None:
         return None
@@ -37,12 +33,8 @@ def find_speaker(line: str) -> str | None:
 
 
 def choose_speakers(names: Iterable[str | None]) -> frozenset[str]:
-    """Tell speakers from what else stands before a colon, as in "Note: …".
-
-    names (Iterable[Optional[str]]): What each line or paragraph begins with, as `find_speaker`
-        tells.
-    RETURNS (FrozenSet[str]): The names, where there are several who speak in turn; else none.
-    """
+    """Choose the names, one or none for each line or paragraph, if several people speak in turn.
+    Other words before a colon, as in "Note: …", are not speakers."""
     all_names = list(names)
     counts = Counter(name for name in all_names if name is not None)
     n_turns = counts.total()
@@ -52,12 +44,7 @@ def choose_speakers(names: Iterable[str | None]) -> frozenset[str]:
 
 
 def mark_turns(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """Make turns of paragraphs that begin with the name of a speaker, and of those that follow.
-
-    text (str): The text.
-    blocks (Sequence[Block]): Its blocks.
-    RETURNS (List[Block]): The blocks with turns, where there are any.
-    """
+    """Make turns of paragraphs that begin with the name of a speaker, and of those that follow."""
     names = {
         block.start: find_speaker(text[block.start : block.end])
         for block in blocks

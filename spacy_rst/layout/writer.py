@@ -14,12 +14,8 @@ WORD_OR_SPACE = re.compile(r"\S+|\s+")
 
 @dataclass
 class Container:
-    """What blocks may lie in: an item, a quotation, or the document itself.
-
-    kind (str): The kind of its blocks.
-    level (int): Their level.
-    is_begun (bool): Whether a block of it was written.
-    """
+    """What blocks lie in: an item, a quotation, or the document itself. It is begun once a block
+    of it was written."""
 
     kind: str = PARAGRAPH
     level: int = 0
@@ -39,21 +35,13 @@ class LayoutWriter:
         self._space = ""
 
     def begin(self, container: Container) -> None:
-        """End the block before; what is written next is one of a container's.
-
-        container (Container): The container.
-        """
+        """End the block before; what is written next is a block of the container."""
         if self._open is not None:
             self._blocks.append(self._open._replace(end=self._length))
         self._open, self._space, self._container = None, "", container
 
     def write(self, text: str, source_start: int, source_end: int) -> None:
-        """Add text to the block, with single spaces between words.
-
-        text (str): The text.
-        source_start (int): Where it starts in the source.
-        source_end (int): Where it ends there.
-        """
+        """Add text to the block, with single spaces between words."""
         is_verbatim = len(text) == source_end - source_start
         for match in WORD_OR_SPACE.finditer(text):
             word = match[0]
@@ -66,12 +54,7 @@ class LayoutWriter:
                 self._add_word(word, source_start, source_end)
 
     def write_verbatim(self, text: str, source_start: int, source_end: int) -> None:
-        """Add text with its white space as it is, but for that around the whole block.
-
-        text (str): The text.
-        source_start (int): Where it starts in the source.
-        source_end (int): Where it ends there.
-        """
+        """Add text with its white space as it is, but for that around the whole block."""
         is_verbatim = len(text) == source_end - source_start
         start = len(text) - len(text.lstrip()) if self._open is None else 0
         end = len(text.rstrip())
@@ -82,10 +65,8 @@ class LayoutWriter:
         self._space += text[end:]
 
     def space(self, space: str = " ") -> None:
-        """Set what was written apart from what follows, if that belongs to the same block.
-
-        space (str): A space, or a tab or line break, which is stronger.
-        """
+        """Separate what was written from what follows in the same block. A tab or line break
+        replaces a space."""
         if space != " " or not self._space:
             self._space = space
 
@@ -116,8 +97,7 @@ class LayoutWriter:
         container.is_begun = True
 
     def _extend_last(self, segment: Segment) -> bool:
-        """Make one stretch of a segment and the last, where as much lies between them in the text
-        as in the source."""
+        """Join a segment to the last where text and source have as much between them."""
         last = self._segments[-1]
         is_one = (
             last.is_verbatim

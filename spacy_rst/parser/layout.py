@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..doc import trimmed_chars
-from ..doc_layout import ensure_layout
+from ..doc_layout import read_layout
 from ..layout import KINDS, Block
 from .features import EDU_FEATURES, edu_features
 
@@ -101,7 +101,7 @@ def describe_edus(
 
 
 def _read_layout(doc: Doc, edus: Sequence[Span], marks: np.ndarray, mode: LayoutMode) -> EduFacts:
-    blocks = ensure_layout(doc)
+    blocks = read_layout(doc)
     is_sentence = marks[:, STARTS_SENTENCE] > 0
     is_sentence[1:] |= marks[:-1, ENDS_SENTENCE] > 0
     if blocks is None:

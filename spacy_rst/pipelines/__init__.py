@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextvars import ContextVar
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from threading import RLock, get_ident
+from typing import Any
 
-from catalogue import Registry
 from spacy.language import Language
 from spacy.util import load_model, registry
-from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
 
 FOLDER = Path(__file__).parent
 DEFAULT_PIPELINE = "xx_rst_sm"
 TRANSFORMERS = "spacy_transformers"
+_LOADING = RLock()
 
 
-class LoadOptions(TypedDict, total=False):
-    """What `spacy.load` takes beside the name.
-
-    vocab (Vocab | bool): A vocabulary to use. True, the default, makes a new one.
-    disable (str | Iterable[str]): Components to load but not to run.
-    enable (str | Iterable[str]): Components to run; all others are disabled.
-    exclude (str | Iterable[str]): Components not to load.
-    config (dict[str, Any]): Overrides of the config, nested or with dots in the keys.
-    """
-
-    vocab: Vocab | bool
-    disable: str | Iterable[str]
-    enable: str | Iterable[str]
-    exclude: str | Iterable[str]
-    config: dict[str, Any]
-
-
-def load(name: str | Path = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) -> Language:
+def load(name: str | Path = DEFAULT_PIPELINE, **options: Any) -> Language:
     """Load a pipeline: by default the one that comes with the package.
 
     Its weights are not under the MIT licence of the code but under CC BY-NC-SA 4.0, which excludes
     commercial use; a part of them is Google's, under Apache-2.0. LICENSE and LICENSES_SOURCES in
     the pipeline's folder have the texts.
 
-    spaCy imports all installed components when a pipeline is made. Here spacy-transformers is left
-    out, as no bundled pipeline needs it and it costs five seconds and 150 MB. Before you add a
-    `transformer` to the pipeline, `import spacy_transformers`.
+    spaCy imports all installed components when it makes a pipeline. For a bundled one,
+    spacy-transformers is left out, which costs seconds and 150 MB: `import spacy_transformers`
+    before you add a `transformer` to it.
 
     name (str | Path): The name of a bundled pipeline or of an installed package, or a folder.
     **options (Any): As for `spacy.load`: vocab, disable, enable, exclude and config.
@@ -56,14 +39,30 @@ def load(name: str | Path = DEFAULT_PIPELINE, **options: Unpack[LoadOptions]) ->
     DOCS: docs/models.md
     """
     bundled = pipeline_names()
-    token = _without_transformers.set(name in bundled)
     try:
-        return load_model(FOLDER / name if name in bundled else name, **options)
+        with _without_transformers() if name in bundled else nullcontext():
+            return load_model(FOLDER / name if name in bundled else name, **options)
     except (OSError, ValueError, ImportError) as error:
         message = Errors.R091.format(model=name, known=", ".join(bundled), error=error)
         raise RstError(message) from error
-    finally:
-        _without_transformers.reset(token)
+
+
+@contextmanager
+def _without_transformers() -> Iterator[None]:
+    """Let spaCy leave out spacy-transformers when this thread makes a pipeline."""
+    factories, thread = registry._entry_point_factories, get_ident()
+
+    def import_factories() -> dict[str, Any]:
+        points = entry_points(group=factories.entry_point_namespace)
+        is_left_out = TRANSFORMERS if get_ident() == thread else ""
+        return {p.name: p.load() for p in points if p.module.split(".")[0] != is_left_out}
+
+    with _LOADING:
+        factories.get_entry_points = import_factories
+        try:
+            yield
+        finally:
+            vars(factories).pop("get_entry_points", None)
 
 
 def pipeline_names() -> list[str]:
@@ -80,29 +79,6 @@ def pipeline_path(name: str = DEFAULT_PIPELINE) -> Path:
     """
     known = pipeline_names()
     if name not in known:
-        raise RstError(Errors.R550.format(name=name, known=", ".join(known) or "none"))
+        message = Errors.R091.format(model=name, known=", ".join(known), error="It is not bundled.")
+        raise RstError(message)
     return FOLDER / name
-
-
-class _Factories(Registry):
-    """spaCy's list of the components of installed packages.
-
-    Making a pipeline imports all of them, and spaCy has no option to leave some out. This list has
-    one, which each thread sets for itself.
-    """
-
-    def get_entry_points(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): The functions that make components, by name."""
-        if not _without_transformers.get():
-            return super().get_entry_points()
-        return {
-            point.name: point.load()
-            for point in entry_points(group=self.entry_point_namespace)
-            if point.module.partition(".")[0] != TRANSFORMERS
-        }
-
-
-_without_transformers = ContextVar("_without_transformers", default=False)
-registry._entry_point_factories = _Factories(
-    registry._entry_point_factories.namespace, entry_points=True
-)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import srsly
-from spacy.language import Language
 from spacy.util import load_config, load_model
-from thinc.api import Config, Model
+from thinc.api import Config
 
 from ..errors import Errors, RstError
 from ..shims import LazyNetShim
@@ -27,8 +26,8 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     """Copy a trained pipeline without what only training needs, and with facts about it.
 
     Left out are the words of the training texts, paths in the config, losses, and scores per
-    language. Weights are kept in half precision, which does no harm: the parses stay the same but
-    where two are as good.
+    language. Weights are kept in half precision, which changes a parse only where two are equally
+    good.
 
     source (Path): The pipeline's folder.
     target (Path): The new folder. It is replaced as a whole but for its licences, if the copy
@@ -40,8 +39,11 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
     with replaced_pipeline(target, licences=target) as copy:
         # A vocabulary that is not loaded is that of a blank pipeline.
         nlp = load_model(source, exclude=["vocab"])
-        for shim in _net_shims(nlp):
-            shim.saves_halves = True
+        models = [pipe.model for _, pipe in nlp.components if hasattr(pipe, "model")]
+        for node in (node for model in models for node in model.walk()):
+            for shim in node.shims:
+                if isinstance(shim, LazyNetShim):
+                    shim.saves_halves = True
         nlp.to_disk(copy)
         config_path, meta_path = copy / "config.cfg", copy / "meta.json"
         without_paths(load_config(config_path)).to_disk(config_path, interpolate=False)
@@ -81,21 +83,9 @@ def check_target(target: Path) -> None:
         raise RstError(Errors.R551.format(path=target))
 
 
-def _net_shims(nlp: Language) -> Iterator[LazyNetShim]:
-    for _, component in nlp.components:
-        model = getattr(component, "model", None)
-        if isinstance(model, Model):
-            shims = (shim for node in model.walk() for shim in node.shims)
-            yield from (shim for shim in shims if isinstance(shim, LazyNetShim))
-
-
 def without_paths(config: Config) -> Config:
-    """Remove the paths of the machine on which a pipeline was trained.
-
-    config (Config): The config, with its variables.
-    RETURNS (Config): A copy in which all paths are null: those of `[paths]`, and absolute ones
-        wherever they are.
-    """
+    """Copy a config without the paths of the machine on which a pipeline was trained: those of
+    `[paths]`, and absolute ones wherever they are."""
     copied = config.copy()
     copied["paths"] = dict.fromkeys(copied.get("paths", {}))
     sections: list[dict[str, Any]] = [copied]
@@ -110,11 +100,7 @@ def without_paths(config: Config) -> Config:
 
 
 def short_scores(performance: Mapping[str, Any]) -> dict[str, float]:
-    """Choose the scores that are worth keeping.
-
-    performance (Mapping[str, Any]): All that training noted down.
-    RETURNS (dict[str, float]): The scores over all languages, rounded.
-    """
+    """Choose the scores over all languages, rounded, from what training noted down."""
     return {
         name: round(value, SCORE_DIGITS)
         for name, value in performance.items()

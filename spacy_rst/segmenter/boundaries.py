@@ -9,7 +9,7 @@ from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
 from ..doc import knows_sentences
-from ..doc_layout import LAYOUT_KEY, block_starts, ensure_layout, token_blocks
+from ..doc_layout import LAYOUT_KEY, block_starts, read_layout, token_blocks
 from .words import HAS_LETTER, Words
 
 # Blocks of these kinds are EDUs as they are.
@@ -77,7 +77,7 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
         last, word = before[gap : gap + 2].tolist()
         lines[word] = "\n" in doc[last + 1 : word].text
     if LAYOUT_KEY not in doc.spans:
-        ensure_layout(doc)
+        read_layout(doc)
     # The last item is that of tokens before the first block, and of unknown layout.
     is_unit = np.array([*(block.label_ in UNITS for block in doc.spans[LAYOUT_KEY]), False])
     return Borders(

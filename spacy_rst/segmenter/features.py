@@ -11,7 +11,7 @@ from spacy.attrs import ORTH
 from spacy.tokens import Doc
 
 from ..doc import TREEBANK_KEY, get_meta
-from ..doc_layout import ensure_layout, token_blocks
+from ..doc_layout import read_layout, token_blocks
 from ..layout import KINDS
 from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
 from .boundaries import Borders
@@ -82,7 +82,7 @@ def layout_features(doc: Doc, borders: Borders) -> np.ndarray:
     RETURNS (np.ndarray): Float32 (n_tokens, n_features).
     """
     features = np.zeros((len(doc), len(LAYOUT_FEATURES)), dtype=np.float32)
-    blocks = ensure_layout(doc)
+    blocks = read_layout(doc)
     if blocks is None:
         features[:, -1] = 1
         return features

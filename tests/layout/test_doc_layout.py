@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 import spacy_rst
-from spacy_rst.doc_layout import block_starts, doc_from_layout, ensure_layout, token_blocks
+from spacy_rst.doc_layout import block_starts, doc_from_layout, read_layout, token_blocks
 from spacy_rst.errors import RstError
 from spacy_rst.layout import Block, read_document
 
@@ -72,32 +72,32 @@ def test_unknown_layout_is_not_read_again(nlp):
     doc = nlp(TEXT)
     assert spacy_rst.get_layout(doc) is None
     spacy_rst.set_layout(doc, None)
-    assert ensure_layout(doc) is None
-    assert ensure_layout(through_docbin(doc)) is None
+    assert read_layout(doc) is None
+    assert read_layout(through_docbin(doc)) is None
 
 
 def test_one_paragraph_is_not_unknown(nlp):
     doc = nlp("One paragraph.")
-    assert ensure_layout(doc) is None
+    assert read_layout(doc) is None
     spacy_rst.set_layout(doc, [Block(0, 14, "paragraph")])
-    assert ensure_layout(doc) == [Block(0, 14, "paragraph")]
+    assert read_layout(doc) == [Block(0, 14, "paragraph")]
 
 
 def test_plain_text_is_read_once(nlp):
     doc = nlp(TEXT)
-    blocks = ensure_layout(doc)
+    blocks = read_layout(doc)
     assert [kind for kind, _ in describe(TEXT, blocks)] == ["heading 1", "paragraph", "paragraph"]
     doc.spans["layout"].attrs["level"] = [4, 0, 0]
-    assert ensure_layout(doc)[0].level == 4
+    assert read_layout(doc)[0].level == 4
 
 
 def test_layout_set_by_hand(nlp):
     doc = nlp("Title Text here.")
     doc.spans["layout"] = [Span(doc, 0, 1, "heading"), Span(doc, 1, 4, "paragraph")]
-    assert ensure_layout(doc) == [Block(0, 5, "heading"), Block(6, 16, "paragraph")]
+    assert read_layout(doc) == [Block(0, 5, "heading"), Block(6, 16, "paragraph")]
     doc.spans["layout"] = [Span(doc, 1, 4, "paragraph")]
-    with pytest.raises(RstError, match="R033"):
-        ensure_layout(doc)
+    with pytest.raises(RstError, match="R032"):
+        read_layout(doc)
 
 
 def test_blocks_that_do_not_fit_are_refused(nlp):
@@ -133,8 +133,8 @@ def test_blocks_of_tokens(doc, nlp):
 
 
 def test_an_empty_doc_has_no_layout(nlp):
-    assert ensure_layout(nlp("")) is None
-    assert ensure_layout(nlp(" \n\n ")) is None
+    assert read_layout(nlp("")) is None
+    assert read_layout(nlp(" \n\n ")) is None
 
 
 @pytest.mark.parametrize("path", sorted(TEXTS.iterdir()), ids=lambda path: path.name)
@@ -168,4 +168,7 @@ def test_layout_survives_retokenization(doc, nlp):
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
     assert spacy_rst.get_layout(doc) == BLOCKS
+    assert block_starts(doc).sum() == 3
+    assert read_layout(doc) == BLOCKS
+    assert [span.text for span in doc.spans["layout"]] == ["Small talk", "Anna: Hi!", "Tom: Hello."]
     assert spacy_rst.get_layout(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == BLOCKS

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from spacy_rst.layout import Layout, check_blocks, read_markdown
+from spacy_rst.layout import read_markdown
 
-from .blocks import describe, read_text
-
-
-def read(source: str) -> Layout:
-    layout = read_markdown(source)
-    check_blocks(layout.text, layout.blocks)
-    return layout
-
-
-def described(source: str) -> list[tuple[str, str]]:
-    layout = read(source)
-    return describe(layout.text, layout.blocks)
+from .blocks import described, find_last, read_text, words_in_source
 
 
 def test_readme():
-    assert described(read_text("readme.md")) == [
+    assert described(read_markdown, read_text("readme.md")) == [
         ("heading 1", "tidy-notes"),
         (
             "paragraph",
@@ -52,12 +39,7 @@ def test_readme():
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 def test_words_are_found_in_the_source(line_break):
     source = read_text("readme.md").replace("\n", line_break)
-    layout = read(source)
-    position = 0
-    for word in layout.text.split():
-        start = layout.text.index(word, position)
-        position = start + len(word)
-        found = source[slice(*layout.source_range(start, position))]
+    for word, found in words_in_source(read_markdown(source), source):
         found = found.replace("&copy;", "©")
         assert (found[0], found[-1]) == (word[0], word[-1])
 
@@ -81,10 +63,9 @@ def test_words_are_found_in_the_source(line_break):
     ],
 )
 def test_a_word_among_marks_is_found_in_the_source(source, word, found):
-    layout = read(source)
-    start = layout.text.rindex(word)
-    assert source[slice(*layout.source_range(start, start + len(word)))] == found
-    assert layout.source_offset(start) == source.rindex(found)
+    assert find_last(read_markdown, source, word) == found
+    layout = read_markdown(source)
+    assert layout.source_offset(layout.text.rindex(word)) == source.rindex(found)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +90,4 @@ def test_a_word_among_marks_is_found_in_the_source(source, word, found):
     ],
 )
 def test_blocks(source, blocks):
-    assert described(source) == blocks
-
-
-@given(st.text(alphabet="ab *_`[]()<>!#-+|&;\\\n\t1.~", max_size=120))
-def test_any_text_is_read(source):
-    layout = read(source)
-    for segment in layout.segments:
-        assert 0 <= segment.source_start <= segment.source_end <= len(source)
+    assert described(read_markdown, source) == blocks

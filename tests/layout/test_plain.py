@@ -5,20 +5,17 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from spacy_rst.layout import check_blocks, read_plain
+from spacy_rst.layout import Layout, read_plain
 
-from .blocks import describe, read_text
+from . import blocks
+from .blocks import read_text
 
 PROSE = "It rained all day, so that nobody went out."
 
 
 def described(text: str) -> list[tuple[str, str]]:
-    blocks = read_plain(text)
-    check_blocks(text, blocks)
-    return describe(text, blocks)
+    return blocks.described(lambda text: Layout.verbatim(text, read_plain(text)), text)
 
 
 def kinds(text: str) -> list[str]:
@@ -234,16 +231,3 @@ def test_turns(first, second):
 
 def test_notes_are_no_turns():
     assert kinds(f"Note: {PROSE}\n\nWarning: {PROSE}\n\nTip: {PROSE}") == ["paragraph"] * 3
-
-
-@given(st.text(alphabet="ab AB.,:>-#|1)`\n\t\u2029「。：", max_size=200))
-def test_blocks_cover_any_text(text):
-    check_blocks(text, read_plain(text))
-
-
-@pytest.mark.parametrize(
-    "unit", ["> ", "- ", "1. ", "# ", "|", "\t", "a: ", "`", "\n", " ", "x\n", "x:\n\n"]
-)
-def test_long_runs_of_marks_are_read(unit):
-    text = unit * 20_000
-    check_blocks(text, read_plain(text))

@@ -20,6 +20,7 @@ from spacy_rst.cli.parse import EduUnits, load_pipeline
 from spacy_rst.doc_layout import LAYOUT_KEY, get_layout, set_layout
 from spacy_rst.layout import read_plain
 from spacy_rst.pipelines.component import Rst
+from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, WIDTH
 
 TEXTS = [
     "It rained all day, so we stayed at home, although we had wanted to swim.",
@@ -29,26 +30,14 @@ TEXTS = [
     "Yes.",
     "Mary left because she was tired. John, who had waited, went with her.\n\nNobody spoke.",
 ]
-SMALL = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "width": 16,
-    "depth": 1,
-    "embed_size": 100,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": False,
-    "pretrained_vectors": None,
-}
 
 
 def tagging_pipeline() -> Language:
     """An English pipeline with a trained tok2vec and tagger."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    nlp.add_pipe(
-        "tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
-    )
+    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
+    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": TOK2VEC_LISTENER}
+    nlp.add_pipe("tagger", config={"model": model})
     docs = [nlp.make_doc(text) for text in TEXTS if text.strip()]
     examples = [Example.from_dict(doc, {"tags": [token.shape_ for token in doc]}) for doc in docs]
     optimizer = nlp.initialize(lambda: examples)
@@ -107,7 +96,7 @@ def test_what_the_pipeline_gives_a_doc_stays(nlp, plain):
     bare.user_data["mine"] = 1
     doc, expected = nlp(bare), plain(TEXTS[0])
     np.testing.assert_array_equal(doc.tensor, expected.tensor)
-    assert doc.tensor.shape == (len(doc), 16)
+    assert doc.tensor.shape == (len(doc), WIDTH)
     assert [token.tag_ for token in doc] == [token.tag_ for token in expected]
     assert list(doc.spans) == ["mine", "edus"] and doc.spans["mine"][0].text == "It rained"
     assert doc.user_data["mine"] == 1
