@@ -8,13 +8,13 @@ import torch
 from spacy.language import Language
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import load_config, registry
+from spacy.util import registry
 from thinc.api import Adam
 
+from spacy_rst.configs import read_config
 from spacy_rst.shims import LazyNetShim
 from tests.parser.pipelines import own_encoder_pipeline, transformer_pipeline
 from tests.sample import examples_from, sample_docs, write_corpus
-from tests.test_configs import CONFIGS
 from tests.tiny_models import tiny_xlmr
 
 __all__ = ["tiny_xlmr"]
@@ -58,9 +58,9 @@ def trained(tmp_path_factory):
     def make_callback():
         return lambda nlp, info: history.append(torch_weights(nlp))
 
-    config = load_config(
-        CONFIGS / "tiny_test.cfg",
-        overrides={
+    config = read_config(
+        "tiny_test",
+        {
             "paths.train": path,
             "paths.dev": path,
             "training.max_steps": STEPS - 1,
