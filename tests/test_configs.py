@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from tests.tiny_models import tiny_xlmr
 
 __all__ = ["CONFIGS", "tiny_xlmr"]
 
-ENGLISH = {"corpora.train.languages": "en", "corpora.dev.languages": "en"}
 # What docs/training.md gives for a pipeline that takes raw text.
 RAW_TEXT = {
     "nlp.pipeline": '["transformer","edu_segmenter","rst_parser","doc_cleaner"]',
@@ -97,20 +95,10 @@ def test_names():
 def test_configs_are_filled_by_spacy(name, tmp_path):
     path = tmp_path / "filled.cfg"
     spacy_command("init", "fill-config", config_path(name), path)
-    base, filled = load_config(config_path(name)), load_config(path)
-    assert_contained(base, filled, without=("edu_segmenter",) if name == "xlmr" else ())
+    filled = load_config(path)
     # What `rst train` reads leads to the same.
     config = load_model_from_config(read_config(name), auto_fill=True).config
     assert Config().from_str(config.to_str(), interpolate=False) == filled
-
-
-def assert_contained(base: dict[str, Any], filled: dict[str, Any], without: Sequence[str]) -> None:
-    """Check that no setting of a config got lost: it would be unknown."""
-    for key in base.keys() - set(without):
-        if isinstance(base[key], dict) and base[key]:
-            assert_contained(base[key], filled[key], without)
-        elif base[key] != {}:
-            assert filled[key] == base[key], key
 
 
 def test_overrides_reach_what_a_config_leaves_out():
@@ -140,20 +128,18 @@ def test_xlmr_has_the_values_of_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("changes", "pipeline", "languages"),
+    ("changes", "pipeline"),
     [
-        ({}, ["transformer", "rst_parser", "doc_cleaner"], {"en", "eu"}),
-        (ENGLISH, ["transformer", "rst_parser", "doc_cleaner"], {"en"}),
-        (RAW_TEXT, ["transformer", "edu_segmenter", "rst_parser", "doc_cleaner"], {"en", "eu"}),
+        ({}, ["transformer", "rst_parser", "doc_cleaner"]),
+        (RAW_TEXT, ["transformer", "edu_segmenter", "rst_parser", "doc_cleaner"]),
     ],
-    ids=["multi", "english", "raw_text"],
 )
-def test_the_xlmr_config_trains(changes, pipeline, languages, paths, tiny_xlmr, tmp_path):
+def test_the_xlmr_config_trains(changes, pipeline, paths, tiny_xlmr, tmp_path):
     steps = {"training.max_steps": 1, "training.eval_frequency": 1}
     model = {"components.transformer.model.name": tiny_xlmr}
     nlp = train("xlmr", tmp_path, {**paths, **steps, **model, **SMALL, **changes})
     assert nlp.pipe_names == pipeline
-    assert set(nlp.meta["performance"]["rst_per_lang"]) == languages
+    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"en", "eu"}
     # Without a segmenter there are gold EDUs alone, and nothing to score.
     assert ("edu_f" in nlp.meta["performance"]) == ("edu_segmenter" in pipeline)
 
@@ -176,10 +162,9 @@ def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path)
     assert list((tmp_path / "frozen").glob("*/*.npy"))
 
 
-@pytest.mark.parametrize("lang", ["xx", "en"])
-def test_the_cpu_config_can_be_initialized(lang, paths):
-    nlp = init_nlp(read_config("small_cpu", {**paths, "nlp.lang": lang}))
-    assert (nlp.lang, nlp.pipe_names) == (lang, ["tok2vec", "edu_segmenter", "rst_parser"])
+def test_the_cpu_config_can_be_initialized_for_one_language(paths):
+    nlp = init_nlp(read_config("small_cpu", {**paths, "nlp.lang": "en"}))
+    assert (nlp.lang, nlp.pipe_names) == ("en", ["tok2vec", "edu_segmenter", "rst_parser"])
     weights = nlp.config["training"]["score_weights"]
     assert (weights["edu_f"], weights["rst_full"]) == (0.5, 0.2)
 

@@ -78,8 +78,8 @@ def is_slow(command: str) -> bool:
 
 
 def run(command: str) -> None:
-    """Run a command, also `cat FILE | python -m spacy ...` and `python -m spacy ... > FILE`: in this
-    process, which has imported everything, if it is one of spaCy's."""
+    """Run a command, also with `cat FILE |` before it or `> FILE` after it. spaCy's run in this
+    process, which has imported everything."""
     source, _, command = command.rpartition("|")
     command, _, target = command.partition(" > ")
     program, *arguments = shlex.split(command, comments=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -46,13 +47,11 @@ def run(*arguments: object) -> str:
 def start(corpus: str, folder: Path, *options: object, step: int, kill: bool) -> subprocess.Popen:
     """Start a training with a callback in a process of its own."""
     (folder / "code.py").write_text(CODE, encoding="utf8")
-    callback = (
-        f'{{"@callbacks":"test_train.v1","step":{step},"kill":{str(kill).lower()},'
-        f'"folder":"{folder}"}}'
-    )
+    callback = {"@callbacks": "test_train.v1", "step": step, "kill": kill, "folder": str(folder)}
     command = [sys.executable, "-m", "spacy", "rst", "train", "tiny_test", *map(str, options)]
     command += ["--paths.train", corpus, "--paths.dev", corpus, "--output", str(folder / "killed")]
-    command += ["--code", str(folder / "code.py"), "--training.before_update", callback]
+    command += ["--code", str(folder / "code.py"), "--training.before_update"]
+    command += [json.dumps(callback)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from filecmp import dircmp
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +63,10 @@ def train_until(step: int, corpus: str, output: Path, **changes: Any) -> None:
         train(init_tiny(corpus, changes, **STEPS), output)
 
 
-def different_files(first: Path, second: Path) -> list[str]:
-    """The files of two pipelines that differ, but for their configs."""
-    compared = dircmp(first, second, ignore=["config.cfg"])
-    found = compared.left_only + compared.right_only
-    queue = [compared]
-    while queue:
-        compared = queue.pop()
-        found += compared.diff_files + compared.funny_files
-        queue += compared.subdirs.values()
-    return found
+def files_of(pipeline: Path) -> dict[Path, bytes]:
+    """All files of a pipeline but its config, which tells of the interruption."""
+    paths = [path for path in pipeline.rglob("*") if path.is_file() and path.name != "config.cfg"]
+    return {path.relative_to(pipeline): path.read_bytes() for path in paths}
 
 
 @pytest.mark.parametrize("step", [1, 3, 5])
@@ -84,15 +77,11 @@ def test_a_training_that_is_interrupted_and_resumed_gives_the_same(
     assert Checkpoint.read(tmp_path / CHECKPOINT_FILE).step == (step - 1) // 3 * 3
     train(init_tiny(corpus, {"optimizer": OPTIMIZER}, **STEPS), tmp_path, resume=True)
     for name in ("model-best", "model-last"):
-        assert different_files(tmp_path / name, undisturbed / name) == []
-    resumed, expected = (
-        Checkpoint.read(folder / CHECKPOINT_FILE) for folder in (tmp_path, undisturbed)
-    )
-    assert resumed.step == expected.step == 6
-    assert resumed.scores == expected.scores and len(expected.scores) == 3
-    assert resumed.n_updates == expected.n_updates
-    assert resumed.arrays.keys() == expected.arrays.keys()
-    assert all((resumed.arrays[name] == expected.arrays[name]).all() for name in expected.arrays)
+        assert files_of(tmp_path / name) == files_of(undisturbed / name)
+    resumed, expected = (folder / CHECKPOINT_FILE for folder in (tmp_path, undisturbed))
+    assert resumed.read_bytes() == expected.read_bytes()
+    checkpoint = Checkpoint.read(expected)
+    assert (checkpoint.step, len(checkpoint.scores)) == (6, 3)
 
 
 def test_a_training_without_a_seed_keeps_the_one_that_it_drew(corpus, tmp_path):
