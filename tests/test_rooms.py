@@ -35,6 +35,7 @@ ROOMS = """
     pipelines
     translator
     evaluation
+    configs
     training
     lab
     cli
