@@ -114,7 +114,7 @@ def given(tmp_path_factory):
         (folder / trained).symlink_to(pipeline_path("xx_rst_sm"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        run("python -m spacy rst prepare assets/treebanks.tsv corpus --only 'sample.*'")
+        run("python -m spacy rst convert assets/treebanks.tsv corpus --only 'sample.*'")
     for name in ("gold.spacy", "parsed.spacy"):
         shutil.copy(folder / "corpus" / "dev" / "sample.en.spacy", folder / name)
     return folder
