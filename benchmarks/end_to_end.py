@@ -1,6 +1,6 @@
 """Words per second from raw text to tree, and how the time and the memory grow with the text.
 
-The pipeline is that of the config joint_cpu, trained for some steps on the sample treebank so that
+The pipeline is that of the config small_cpu, trained for some steps on the sample treebank so that
 its EDUs are about as long as real ones; or a trained one, given with --model. Texts are the sample
 documents one after the other, up to the wanted number of words. Times are CPU time on one thread,
 of which other work on the machine takes little away. Run it from the root of the repository:
@@ -22,24 +22,24 @@ from pathlib import Path
 import spacy
 import torch
 from spacy.language import Language
-from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
+from spacy.util import fix_random_seed, load_model_from_config, minibatch
 
 ROOT = Path(__file__).resolve().parents[1]
-CONFIG = ROOT / "spacy_rst" / "configs" / "joint_cpu.cfg"
 sys.path.insert(0, str(ROOT))
 
+from spacy_rst.configs import read_config  # noqa: E402
 from tests.sample import examples_from, sample_docs  # noqa: E402
 
 
-def make_pipeline(config: Path, steps: int) -> Language:
+def make_pipeline(config: str, steps: int) -> Language:
     """Train a pipeline a little.
 
-    config (Path): The training config.
+    config (str): The training config: a packaged one, or a file.
     steps (int): The number of batches to learn from.
     RETURNS (Language): The pipeline.
     """
     fix_random_seed(0)
-    nlp = load_model_from_config(load_config(config), auto_fill=False)
+    nlp = load_model_from_config(read_config(config), auto_fill=True)
     examples = examples_from(nlp, sample_docs(nlp))
     optimizer = nlp.initialize(lambda: examples)
     for batch in islice(minibatch(cycle(examples), 4), steps):
@@ -97,7 +97,7 @@ def main() -> None:
     )
     parser.add_argument("--words", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--model", help="a trained pipeline: a package's name or a folder")
-    parser.add_argument("--config", type=Path, default=CONFIG)
+    parser.add_argument("--config", default="small_cpu")
     parser.add_argument("--steps", type=int, default=40, help="training steps without --model")
     parser.add_argument("--repeats", type=int, default=3, help="runs of texts below 20,000 words")
     options = parser.parse_args()

@@ -342,20 +342,17 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Training
     R580 = (
-        "Worker {rank} of {count} has ended before the training did, so the others were ended, too "
-        "({error}). Remove the cause, which it has printed unless it was killed, and go on from "
-        "the last evaluation with --resume."
+        "Training cannot be resumed from {path} ({error}). A checkpoint is written with each "
+        "evaluation. Leave out --resume to start a new training."
     )
     R581 = (
-        "There is no {path} to go on from: it is written with each evaluation. Leave out --resume "
-        "to begin a new training."
+        "{path} belongs to another pipeline: {weights} differ. Give the config and the corpus that "
+        "the training began with, or leave out --resume to start a new one."
     )
     R582 = (
-        "{path} is of another pipeline: {places} differ. Give the config and the corpus that the "
-        "training began with, or leave out --resume to begin a new one."
+        "There is no config '{name}'. Give the path of a file, or one of the packaged configs: "
+        "{known}."
     )
-    R583 = "{path} cannot be read ({error}). Leave out --resume to begin a new training."
-    R584 = "Several workers share the cores of a CPU. Leave out --gpu-id, or --workers."
 
     # Command line
     R501 = (

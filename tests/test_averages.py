@@ -6,16 +6,15 @@ import pytest
 import spacy
 import torch
 from spacy.language import Language
-from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import load_config, registry
+from spacy.util import registry
 from thinc.api import Adam
 
 from spacy_rst.shims import LazyNetShim
 from tests.parser.pipelines import own_encoder_pipeline, transformer_pipeline
 from tests.sample import examples_from, sample_docs, write_corpus
-from tests.test_configs import CONFIGS
 from tests.tiny_models import tiny_xlmr
+from tests.training.tiny import init_tiny
 
 __all__ = ["tiny_xlmr"]
 STEPS = 8
@@ -58,18 +57,9 @@ def trained(tmp_path_factory):
     def make_callback():
         return lambda nlp, info: history.append(torch_weights(nlp))
 
-    config = load_config(
-        CONFIGS / "tiny_test.cfg",
-        overrides={
-            "paths.train": path,
-            "paths.dev": path,
-            "training.max_steps": STEPS - 1,
-            "training.eval_frequency": 4,
-            "training.optimizer.use_averages": True,
-        },
-    )
-    config["training"]["before_update"] = {"@callbacks": "remember_weights"}
-    nlp = init_nlp(config)
+    settings = {"max_steps": STEPS - 1, "eval_frequency": 4}
+    settings["before_update"] = {"@callbacks": "remember_weights"}
+    nlp = init_tiny(path, settings, **{"training.optimizer.use_averages": True})
     train(nlp, folder)
     history.append(torch_weights(nlp))
     return nlp, folder, history[1:]

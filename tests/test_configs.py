@@ -1,42 +1,52 @@
-"""The configs are complete, and spaCy's own commands work with them."""
+"""The packaged configs can be filled and trained, and spaCy's own commands work with them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
 import srsly
 from spacy.cli import app
-from spacy.cli.init_config import fill_config
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config
+from spacy.util import load_config, load_model_from_config
+from thinc.api import Config, ConfigValidationError
 from typer.testing import CliRunner
 
+import spacy_rst.cli  # (registers the commands)
 import spacy_rst.encoder.xlmr  # noqa: F401  (registers the architecture)
 from spacy_rst import load
+from spacy_rst.configs import FOLDER as CONFIGS
+from spacy_rst.configs import config_names, config_path, read_config
+from spacy_rst.errors import RstError
+from spacy_rst.pipelines import pipeline_path
 from spacy_rst.treebank.corpus import Corpus
 from tests.sample import sample_docs, write_corpus
 from tests.tiny_models import tiny_xlmr
 
-CONFIGS = Path(__file__).parents[1] / "spacy_rst" / "configs"
-# A pipeline that is assembled has nothing to say about training.
-TRAINED = sorted(
-    path for path in CONFIGS.glob("*.cfg") if "[training]" in path.read_text(encoding="utf8")
-)
-XLMR = ("xlmr", "xlmr_joint")
-ENGLISH = {"corpora.train.languages": "en", "corpora.dev.languages": "en"}
-__all__ = ["tiny_xlmr"]
+__all__ = ["CONFIGS", "tiny_xlmr"]
 
-
-def config_path(name: str) -> Path:
-    return CONFIGS / f"{name}.cfg"
+# What docs/training.md gives for a pipeline that takes raw text.
+RAW_TEXT = {
+    "nlp.pipeline": '["transformer","edu_segmenter","rst_parser","doc_cleaner"]',
+    "corpora.dev.gold_edus": "false",
+}
+SMALL = {"components.rst_parser.model.hidden_width": 16}
+SMALL |= {"components.rst_parser.model.classifier_width": 8}
 
 
 def spacy_command(*arguments: object) -> str:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
     return result.output
+
+
+def train(name: str, output: Path, settings: dict[str, Any]) -> spacy.Language:
+    """Run `rst train`, and load the best pipeline."""
+    options = [part for key, value in settings.items() for part in (f"--{key}", value)]
+    spacy_command("rst", "train", name, "--output", output, *options)
+    return spacy.load(output / "model-best")
 
 
 @pytest.fixture(scope="module")
@@ -48,31 +58,67 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def paths(corpus):
-    return ["--paths.train", corpus, "--paths.dev", corpus]
+    return {"paths.train": str(corpus), "paths.dev": str(corpus)}
 
 
 @pytest.fixture(scope="module")
-def trained(paths, tmp_path_factory):
+def filled(tmp_path_factory):
+    """The tiny config, filled by spaCy for its own commands."""
+    path = tmp_path_factory.mktemp("filled") / "tiny_test.cfg"
+    spacy_command("init", "fill-config", config_path("tiny_test"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def options(paths):
+    """The corpus as options of spaCy's commands."""
+    return [part for key, value in paths.items() for part in (f"--{key}", value)]
+
+
+@pytest.fixture(scope="module")
+def trained(filled, options, tmp_path_factory):
     output = tmp_path_factory.mktemp("training")
-    spacy_command("train", config_path("tiny_test"), "--output", output, *paths)
+    spacy_command("train", filled, "--output", output, *options)
     return output / "model-best"
 
 
-@pytest.mark.parametrize("path", TRAINED, ids=lambda path: path.stem)
-def test_configs_are_complete(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(CONFIGS.parent)
-    _, filled = fill_config(tmp_path / "filled.cfg", path)
-    assert filled == load_config(path, interpolate=False)
+def test_names():
+    assert set(config_names()) == {
+        *("tiny_test", "small_cpu", "pieces_cpu", "xlmr", "retrain", "xx_rst_sm", "en_rst_trf")
+    }
+    assert config_path("xlmr") == config_path(CONFIGS / "xlmr.cfg") == CONFIGS / "xlmr.cfg"
+    with pytest.raises(RstError, match=r"R582.*small_cpu"):
+        config_path("large_cpu")
 
 
-@pytest.mark.parametrize("name", XLMR)
-def test_xlmr_configs_have_the_values_of_the_paper(name):
-    config = load_config(config_path(name), interpolate=True)
+@pytest.mark.parametrize("name", [name for name in config_names() if name != "retrain"])
+def test_configs_are_filled_by_spacy(name, tmp_path):
+    path = tmp_path / "filled.cfg"
+    spacy_command("init", "fill-config", config_path(name), path)
+    filled = load_config(path)
+    # What `rst train` reads leads to the same.
+    config = load_model_from_config(read_config(name), auto_fill=True).config
+    assert Config().from_str(config.to_str(), interpolate=False) == filled
+
+
+def test_overrides_reach_what_a_config_leaves_out():
+    changes = {"system.seed": 3, "training.logger.progress_bar": True, "paths.train": "a"}
+    config = read_config("tiny_test", changes).interpolate()
+    assert config["training"]["seed"] == 3
+    assert config["training"]["logger"]["progress_bar"] is True
+    assert config["corpora"]["train"]["path"] == "a"
+    with pytest.raises(ConfigValidationError):
+        read_config("tiny_test", {"components.segmenter.threshold": 0.1})
+
+
+def test_xlmr_has_the_values_of_the_paper():
+    config = load_model_from_config(read_config("xlmr"), auto_fill=True).config.interpolate()
     encoder = config["components"]["transformer"]["model"]
     assert (encoder["name"], encoder["trainable_layers"]) == ("xlm-roberta-base", 4)
     assert (encoder["window"], encoder["stride"], encoder["overlap"]) == (500, 300, "center")
     parser = config["components"]["rst_parser"]["model"]
-    assert parser["splitter"] == "pointer" and parser["dropout"] == 0.5
+    assert parser["splitter"] == {"@architectures": "spacy_rst.PointerSplitter.v1"}
+    assert parser["dropout"] == 0.5
     # 384 is the size of each direction of the GRU.
     assert parser["hidden_width"] == parser["classifier_width"] == 2 * 384
     training = config["training"]
@@ -82,67 +128,50 @@ def test_xlmr_configs_have_the_values_of_the_paper(name):
     assert sum(weights) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("changes, languages", [({}, {"en", "eu"}), (ENGLISH, {"en"})])
-def test_the_xlmr_config_trains(changes, languages, corpus, tiny_xlmr, tmp_path):
-    overrides = {
-        "paths.train": str(corpus),
-        "paths.dev": str(corpus),
-        "components.transformer.model.name": tiny_xlmr,
-        "training.max_steps": 1,
-        "training.eval_frequency": 1,
-        "components.rst_parser.model.hidden_width": 16,
-        "components.rst_parser.model.classifier_width": 8,
-        **changes,
-    }
-    arguments = [part for key, value in overrides.items() for part in (f"--{key}", value)]
-    spacy_command("train", config_path("xlmr"), "--output", tmp_path, *arguments)
-    nlp = spacy.load(tmp_path / "model-best")
-    assert nlp.pipe_names == ["transformer", "rst_parser", "doc_cleaner"]
-    scores = nlp.meta["performance"]["rst_per_lang"]
-    assert set(scores) == languages
+@pytest.mark.parametrize(
+    ("changes", "pipeline"),
+    [
+        ({}, ["transformer", "rst_parser", "doc_cleaner"]),
+        (RAW_TEXT, ["transformer", "edu_segmenter", "rst_parser", "doc_cleaner"]),
+    ],
+)
+def test_the_xlmr_config_trains(changes, pipeline, paths, tiny_xlmr, tmp_path):
+    steps = {"training.max_steps": 1, "training.eval_frequency": 1}
+    model = {"components.transformer.model.name": tiny_xlmr}
+    nlp = train("xlmr", tmp_path, {**paths, **steps, **model, **SMALL, **changes})
+    assert nlp.pipe_names == pipeline
+    assert set(nlp.meta["performance"]["rst_per_lang"]) == {"en", "eu"}
+    # Without a segmenter there are gold EDUs alone, and nothing to score.
+    assert ("edu_f" in nlp.meta["performance"]) == ("edu_segmenter" in pipeline)
 
 
-def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path):
-    nlp = spacy.blank("en")
-    corpus = write_corpus(tmp_path / "english.spacy", sample_docs(nlp, ["en"])[:2])
-    overrides = {
-        "paths.train": str(corpus),
-        "paths.dev": str(corpus),
+def test_the_english_config_trains(tiny_xlmr, tmp_path):
+    corpus = str(write_corpus(tmp_path / "en.spacy", sample_docs(spacy.blank("en"), ["en"])[:2]))
+    settings = {
+        "paths.train": corpus,
+        "paths.dev": corpus,
         "paths.transformer": tiny_xlmr,
-        "paths.frozen": str(tmp_path / "frozen"),
         "training.max_steps": 2,
         "training.eval_frequency": 2,
-        "training.logger.output_file": str(tmp_path / "curve.jsonl"),
         "components.syntax.model.width": 16,
         "components.syntax.model.hidden_width": 16,
-        "components.rst_parser.model.hidden_width": 16,
-        "components.rst_parser.model.classifier_width": 8,
     }
-    arguments = [part for key, value in overrides.items() for part in (f"--{key}", value)]
-    spacy_command("train", config_path("en_rst_trf"), "--output", tmp_path / "out", *arguments)
-    trained = spacy.load(tmp_path / "out" / "model-best")
-    assert trained.pipe_names == [
-        "transformer",
-        "syntax",
-        "edu_segmenter",
-        "rst_parser",
-        "doc_cleaner",
-    ]
-    assert trained("It rained, so we stayed at home.")._.rst_tree is not None
-    assert list((tmp_path / "frozen").glob("*/*.npy"))
+    nlp = train("en_rst_trf", tmp_path / "out", settings | SMALL)
+    assert nlp.pipe_names == ["transformer", "syntax", "edu_segmenter", "rst_parser", "doc_cleaner"]
+    assert nlp("It rained, so we stayed at home.")._.rst_tree is not None
 
 
-@pytest.mark.parametrize("lang", ["xx", "en"])
-def test_the_cpu_config_can_be_initialized(lang, corpus):
-    overrides = {"paths.train": str(corpus), "paths.dev": str(corpus), "nlp.lang": lang}
-    nlp = init_nlp(load_config(config_path("small_cpu"), overrides=overrides))
-    assert (nlp.lang, nlp.pipe_names) == (lang, ["tok2vec", "rst_parser"])
+def test_the_cpu_config_can_be_initialized_for_one_language(paths):
+    nlp = init_nlp(read_config("small_cpu", {**paths, "nlp.lang": "en"}))
+    assert (nlp.lang, nlp.pipe_names) == ("en", ["tok2vec", "edu_segmenter", "rst_parser"])
+    weights = nlp.config["training"]["score_weights"]
+    assert (weights["edu_f"], weights["rst_full"]) == (0.5, 0.2)
 
 
-def test_retraining_goes_on_with_the_bundled_pipeline(corpus, monkeypatch):
-    monkeypatch.chdir(CONFIGS.parent)
-    overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
-    nlp = init_nlp(load_config(config_path("retrain"), overrides=overrides))
+@pytest.mark.parametrize("base", [{}, {"paths.base": str(pipeline_path())}])
+def test_retraining_goes_on_with_the_bundled_pipeline(base, paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # no checkout is needed
+    nlp = init_nlp(read_config("retrain", {**paths, **base}))
     text = "It rained all morning, so we stayed at home."
     assert nlp(text)._.rst_json == load()(text)._.rst_json
 
@@ -153,12 +182,11 @@ def test_the_tiny_config_learns_by_heart(trained, corpus):
     assert nlp.meta["performance"]["rst_full"] == 1.0
 
 
-def test_init_labels_and_assemble(paths, tmp_path):
-    config = config_path("tiny_test")
-    spacy_command("init", "labels", config, tmp_path / "labels", *paths)
+def test_init_labels_and_assemble(filled, options, tmp_path):
+    spacy_command("init", "labels", filled, tmp_path / "labels", *options)
     labels = srsly.read_json(tmp_path / "labels" / "rst_parser.json")
     assert "Elaboration-NS" in labels
-    with_labels = load_config(config, interpolate=False)
+    with_labels = load_config(filled)
     reader = {"@readers": "spacy.read_labels.v1", "require": True}
     reader["path"] = str(tmp_path / "labels" / "rst_parser.json")
     with_labels["initialize"]["components"]["rst_parser"] = {"labels": reader}
@@ -167,12 +195,12 @@ def test_init_labels_and_assemble(paths, tmp_path):
     assert spacy.load(tmp_path / "assembled").get_pipe("rst_parser").labels == tuple(labels)
 
 
-def test_debug_config(paths):
-    assert "Config is valid" in spacy_command("debug", "config", config_path("tiny_test"), *paths)
+def test_debug_config(filled, options):
+    assert "Config is valid" in spacy_command("debug", "config", filled, *options)
 
 
-def test_debug_model(paths):
-    output = spacy_command("debug", "model", config_path("tiny_test"), "rst_parser", *paths, "-P3")
+def test_debug_model(filled, options):
+    output = spacy_command("debug", "model", filled, "rst_parser", *options, "-P3")
     assert "model looks good" in output
 
 

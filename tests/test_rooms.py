@@ -36,6 +36,7 @@ ROOMS = """
     pipelines
     translator
     evaluation
+    configs
     training
     cli
 """

@@ -1,120 +1,106 @@
-"""`python -m spacy rst train`: several workers from the command line."""
+"""`python -m spacy rst train` and `rst config` from the command line."""
 
 from __future__ import annotations
 
-import os
+import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from spacy.cli import app
 from typer.testing import CliRunner
 
-import spacy_rst.cli  # noqa: F401  (registers the command)
-from tests.training.tiny import TINY, write_sample
+import spacy_rst.cli  # noqa: F401  (registers the commands)
+from spacy_rst.configs import config_names, config_path
+from spacy_rst.training.resume import CHECKPOINT_FILE
+from tests.training.tiny import write_sample
 
 PATIENCE = 1800  # seconds: only against a test that never ends
-# Each worker leaves its number of process; some do more.
+# A training that kills its process before a step, or tells when it has got there.
 CODE = """
 import os
 import signal
 from pathlib import Path
-import torch.distributed
 from spacy.util import registry
 
 @registry.callbacks("test_train.v1")
-def make_callback(folder: str, act: str):
-    def note(nlp, info):
-        rank = torch.distributed.get_rank()
-        Path(folder, f"{rank}.tmp").write_text(str(os.getpid()))
-        os.replace(Path(folder, f"{rank}.tmp"), Path(folder, f"{rank}.pid"))
-        if act == "die" and rank == 1 and info["step"] == 2:
+def make_callback(step: int, kill: bool, folder: str):
+    def act(nlp, info):
+        if info["step"] == step and kill:
             os.kill(os.getpid(), signal.SIGKILL)
-        if act == "refuse" and rank == 1:
-            raise OSError("the disk is gone")
-    return note
+        if info["step"] == step:
+            Path(folder, "reached").touch()
+    return act
 """
+STEPS = ["--training.max_steps", "6", "--training.max_epochs", "0", "--training.eval_frequency"]
 
 
-@pytest.fixture
-def start(tmp_path) -> Iterator[Callable[[str], subprocess.Popen]]:
-    """Start a training that would not end by itself."""
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["rst", *map(str, arguments)])
+    assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
+    return result.output
+
+
+def start(corpus: str, folder: Path, *options: object, step: int, kill: bool) -> subprocess.Popen:
+    """Start a training with a callback in a process of its own."""
+    (folder / "code.py").write_text(CODE, encoding="utf8")
+    callback = {"@callbacks": "test_train.v1", "step": step, "kill": kill, "folder": str(folder)}
+    command = [sys.executable, "-m", "spacy", "rst", "train", "tiny_test", *map(str, options)]
+    command += ["--paths.train", corpus, "--paths.dev", corpus, "--output", str(folder / "killed")]
+    command += ["--code", str(folder / "code.py"), "--training.before_update"]
+    command += [json.dumps(callback)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_killed_training_can_be_resumed_in_another_process(tmp_path):
     corpus = write_sample(tmp_path)
-    (tmp_path / "code.py").write_text(CODE, encoding="utf8")
-    options = [
-        *("--output", tmp_path / "output", "--workers", 2, "--code", tmp_path / "code.py"),
-        *("--paths.train", corpus, "--paths.dev", corpus, "--training.max_epochs", 0),
-        *("--training.batcher.size", 1, "--training.before_update"),
-    ]
-    started = []
-
-    def start_with(act: str) -> subprocess.Popen:
-        callback = f'{{"@callbacks":"test_train.v1","folder":"{tmp_path}","act":"{act}"}}'
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spacy", "rst", "train", TINY, *map(str, options), callback],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start_with
-    for process in started:
-        process.kill()  # its workers end with it
-        process.communicate()
-
-
-def check_that_workers_have_ended(folder: Path) -> None:
-    for path in [folder / "0.pid", folder / "1.pid"]:
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(path.read_text()), 0)
-
-
-@pytest.mark.parametrize(
-    ("act", "expected"), [("die", "signal SIGKILL"), ("refuse", "the disk is gone")]
-)
-def test_a_worker_that_dies_ends_the_command(act, expected, start, tmp_path):
-    process = start(act)
+    steps = [*STEPS, 2, "--components.rst_parser.model.dropout", 0.3]
+    process = start(corpus, tmp_path, *steps, step=5, kill=True)
     output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, output
-    assert "R580" in output and expected in output
-    check_that_workers_have_ended(tmp_path)
+    assert process.returncode == -signal.SIGKILL, output
+    paths = ["--paths.train", corpus, "--paths.dev", corpus]
+    resumed = run("train", "tiny_test", "--output", tmp_path / "killed", *paths, *steps, "--resume")
+    assert "Resuming after step 4" in resumed
+    run("train", config_path("tiny_test"), "--output", tmp_path / "whole", *paths, *steps)
+    for file in (CHECKPOINT_FILE, "model-best/rst_parser/model", "model-last/tok2vec/model"):
+        expected = (tmp_path / "whole" / file).read_bytes()
+        assert (tmp_path / "killed" / file).read_bytes() == expected, file
 
 
-def test_a_request_to_end_ends_all(start, tmp_path):
-    process = start("")
-    deadline = time.monotonic() + PATIENCE
-    while not (tmp_path / "0.pid").exists() or not (tmp_path / "1.pid").exists():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=PATIENCE)
+def test_a_request_to_end_ends_it(tmp_path):
+    options = ["--training.max_epochs", 0]
+    process = start(write_sample(tmp_path), tmp_path, *options, step=1, kill=False)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "reached").exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert process.returncode == 130, output
-    check_that_workers_have_ended(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
-    [(["--workers", "2", "--gpu-id", "0"], "R584"), (["--resume"], "R581")],
+    ("arguments", "code"),
+    [
+        (["train", "tiny_test", "--output", "output", "--resume"], "R580"),
+        (["train", "nothing", "--output", "output"], "R582"),
+        (["config", "nothing"], "R582"),
+    ],
 )
-def test_what_cannot_be_is_refused_at_once(options, code, tmp_path):
-    arguments = ["rst", "train", str(TINY), "--output", str(tmp_path / "output"), *options]
-    result = CliRunner().invoke(app, arguments)
+def test_what_is_missing_is_said_at_once(arguments, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["rst", *arguments])
     assert result.exit_code == 1
     assert code in result.output
     assert not (tmp_path / "output").exists()
 
 
-def test_one_worker_runs_in_this_process_and_goes_on(tmp_path):
-    corpus = write_sample(tmp_path)
-    paths = ["--paths.train", corpus, "--paths.dev", corpus, "--output", str(tmp_path / "output")]
-    for options in (["--training.max_epochs", "1"], ["--training.max_epochs", "2", "--resume"]):
-        result = CliRunner().invoke(app, ["rst", "train", str(TINY), *paths, *options])
-        assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
-    assert "Going on after step" in result.output
-    assert (tmp_path / "output" / "model-best" / "meta.json").exists()
+@pytest.mark.parametrize("name", config_names())
+def test_packaged_configs_are_printed(name):
+    assert run("config", name) == config_path(name).read_text(encoding="utf8")

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from spacy_rst import RstError, load
 from spacy_rst.cli import rst_app
+from spacy_rst.configs import read_config
 from spacy_rst.pipelines import DEFAULT_PIPELINE, pipeline_path
 from spacy_rst.pipelines.bundle import bundle_pipeline, short_scores, without_paths
 from spacy_rst.util import _remove_stale
@@ -71,7 +72,7 @@ def test_a_bundle_tells_nothing_of_its_training(trained, tmp_path):
 
 
 def test_paths_are_removed_wherever_they_are():
-    config = load_config(ROOT / "spacy_rst" / "configs" / "tiny_test.cfg")
+    config = read_config("tiny_test")
     config["training"]["before_to_disk"] = str(ROOT / "code.py")
     stripped = without_paths(config)
     assert stripped["training"]["before_to_disk"] is None
