@@ -9,7 +9,7 @@ from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
 from ..doc import knows_sentences
-from ..doc_layout import LAYOUT_KEY, block_starts, ensure_layout, token_blocks
+from ..doc_layout import LAYOUT_KEY, block_starts, token_blocks
 from .words import HAS_LETTER, Words
 
 # Blocks of these kinds are EDUs as they are.
@@ -59,7 +59,7 @@ class Borders:
 def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     """Find white space, sentences, lines and blocks.
 
-    doc (Doc): The Doc, whose layout is read from its text if it has none yet.
+    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
     guessed_sentences (bool): Take the sentences that our own `syntax` found, too.
     RETURNS (Borders): How it is divided.
     """
@@ -76,10 +76,9 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     for gap in np.flatnonzero(np.diff(before) > 1).tolist():
         last, word = before[gap : gap + 2].tolist()
         lines[word] = "\n" in doc[last + 1 : word].text
-    if LAYOUT_KEY not in doc.spans:
-        ensure_layout(doc)
     # The last item is that of tokens before the first block, and of unknown layout.
-    is_unit = np.array([*(block.label_ in UNITS for block in doc.spans[LAYOUT_KEY]), False])
+    blocks = doc.spans.get(LAYOUT_KEY, ())
+    is_unit = np.array([*(block.label_ in UNITS for block in blocks), False])
     return Borders(
         words=words,
         is_space=is_space,

@@ -17,12 +17,12 @@ from thinc.api import Model
 from thinc.types import Floats1d
 
 from ..doc import EDUS_KEY, set_edus
-from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
-from ..pipe import TorchPipe, default_model_config
+from ..gold import read_gold_starts
+from ..head import get_net
+from ..pipe import TorchPipe, default_model_config, read_layouts
 from ..scoring.segmentation import score_edus
 from .boundaries import edus_from_starts, read_borders
-from .gold import read_gold_starts
 from .model import build_edu_segmenter
 
 DEFAULT_MODEL = default_model_config("spacy_rst.EduSegmenter.v1", build_edu_segmenter)
@@ -115,7 +115,7 @@ class EduSegmenter(TorchPipe):
             `doc.user_data["edu_probs"]`.
         max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
         scorer (Callable | None): The scoring method.
-        RAISES (RstError): If the threshold is no probability.
+        RAISES (RstError): If the threshold is not a probability.
         """
         super().__init__(vocab, model, name, max_batch_tokens, scorer)
         self._configured_threshold = _checked_threshold(threshold)
@@ -159,7 +159,7 @@ class EduSegmenter(TorchPipe):
                 n_misaligned += gold.n_misaligned
         # Without any data, for random weights, spaCy makes up a single example.
         if n_examples > 1 and not n_gold:
-            raise RstError(Errors.R406.format(n_examples=n_examples, name=self.name))
+            raise RstError(Errors.R200.format(wanted="gold EDUs", name=self.name))
         if n_misaligned:
             message = Errors.R407.format(n_misaligned=n_misaligned, n_edus=n_edus, name=self.name)
             warnings.warn(message, stacklevel=2)
@@ -169,11 +169,15 @@ class EduSegmenter(TorchPipe):
         """Tell how likely an EDU begins at each token, whatever EDUs the Docs have.
 
         docs (Iterable[Doc]): The Docs, through which the encoder has gone.
-        RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens. At hard boundaries and
-            white space, too, they are the model's.
+        RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens: the model's also at hard
+            boundaries, 0 at white space.
         """
-        to_numpy = self.model.ops.to_numpy
-        return [_sigmoid(to_numpy(log_odds)) for log_odds in self.predict_batches(docs)]
+        docs = list(docs)
+        all_log_odds = map(self.model.ops.to_numpy, self.predict_batches(docs))
+        return [
+            _sigmoid(log_odds) * (doc.to_array(IS_SPACE) == 0)
+            for doc, log_odds in zip(docs, all_log_odds, strict=True)
+        ]
 
     def predict(self, docs: Iterable[Doc]) -> list[np.ndarray | None]:
         """Find the starts of EDUs without changing the Docs.
@@ -209,8 +213,6 @@ class EduSegmenter(TorchPipe):
         examples (Sequence[Example]): The batch.
         RETURNS (dict[str, float]): The loss.
         """
-        for example in examples:
-            copy_layout(example.reference, example.predicted)
         scores, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_scores = self.get_loss(examples, scores)
         backprop(d_scores)
@@ -230,7 +232,10 @@ class EduSegmenter(TorchPipe):
         examples = list(examples)
         xp = self.model.ops.xp
         golds = [read_gold_starts(example) for example in examples]
-        divisor = self.model.attrs["count_units"](golds)
+        if get_net(self.model).loss_per == "edu":
+            divisor = sum(gold.n_edus for gold in golds if gold is not None)
+        else:
+            divisor = sum(gold is not None for gold in golds)
         loss, d_scores = 0.0, []
         for example, gold, log_odds in zip(examples, golds, scores, strict=True):
             if gold is None:
@@ -245,7 +250,8 @@ class EduSegmenter(TorchPipe):
 
 def _checked_threshold(threshold: float) -> float:
     if not 0 <= threshold <= 1:
-        raise RstError(Errors.R408.format(threshold=threshold))
+        wanted = "from 0 to 1"
+        raise RstError(Errors.R250.format(name="threshold", wanted=wanted, value=threshold))
     return threshold
 
 
@@ -310,6 +316,7 @@ class SentenceEdus(Pipe):
         """
         if doc.spans.get(EDUS_KEY) and not self.overwrite:
             return doc
+        read_layouts([doc])
         borders = read_borders(doc, guessed_sentences=True)
         if not borders.is_space.all() and not doc.has_annotation("SENT_START"):
             raise RstError(Errors.R409.format(name=self.name))
