@@ -238,9 +238,9 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Parser: its training, its corpus
     R200 = (
-        "None of the training documents has {wanted}, so '{name}' has nothing to learn from. Convert "
-        "a treebank with 'python -m spacy rst convert', and store the user data where you write a "
-        "DocBin yourself."
+        "None of the training documents has {wanted}, so '{name}' has nothing to learn from. "
+        "Convert a treebank with 'python -m spacy rst convert', and store the user data where you "
+        "write a DocBin yourself."
     )
     R201 = (
         "The text of the document {document} is not that of its gold annotation; they part at "

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 from spacy.errors import Errors as SpacyErrors
+from spacy.language import Language
 from spacy.pipeline import Pipe, TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .doc_layout import LAYOUT_KEY, copy_layout, ensure_layout
@@ -106,9 +106,9 @@ class TorchPipe(BatchPipe, TrainablePipe):
     Subclasses add `initialize`, `predict`, `set_annotations`, and `learn`, which `update` calls.
     The layout of Docs that have none is read from their text before all of these.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): A model whose first shim is a `LazyNetShim`.
+    nlp (Language): The pipeline.
     name (str): The component's name, under which its loss is recorded.
+    model (Model): A model from `make_head`.
     max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
     scorer (Callable | None): The scoring method.
     """
@@ -118,13 +118,13 @@ class TorchPipe(BatchPipe, TrainablePipe):
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[list[Doc], Any],
+        nlp: Language,
         name: str,
+        model: Model[list[Doc], Any],
         max_batch_tokens: int,
         scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        self.vocab = vocab
+        self.vocab = nlp.vocab
         self.model = model
         self.name = name
         self.max_batch_tokens = max_batch_tokens
@@ -160,7 +160,7 @@ class TorchPipe(BatchPipe, TrainablePipe):
         docs (Sequence[Doc]): The Docs.
         RETURNS (Sequence[Any]): What is predicted for each Doc.
         """
-        return self.model.predict(docs)
+        return self.model.predict(list(docs))
 
     def parse(self, docs: Sequence[Doc]) -> None:
         """Process Docs together.

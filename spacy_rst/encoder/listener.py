@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.pipeline.tok2vec import forward as listen
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
@@ -40,16 +41,15 @@ class SyntaxListener(Tok2VecListener):
 
     def __init__(self, upstream_name: str, width: int) -> None:
         super().__init__(upstream_name, width)
-        self._receive_func = self._func
         self._func = _forward
 
 
 def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
+    model: Any, docs: Sequence[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[Any], list[Doc]]]:
-    # Nothing is handed over by a component that is frozen.
+    # A component that is frozen hands nothing over.
     if is_train and getattr(model, "_batch_id", None) is not None:
-        return model._receive_func(model, docs, is_train)
+        return listen(model, docs, is_train)
     width = model.get_dim("nO")
     vectors = [SYNTAX_VECTORS[doc] if len(doc) else model.ops.alloc2f(0, width) for doc in docs]
     return vectors, lambda d_vectors: []

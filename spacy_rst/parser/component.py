@@ -1,7 +1,6 @@
 """The pipeline component `rst_parser`: from EDUs to `doc._.rst_tree`."""
 
-from __future__ import annotations
-
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,9 +8,7 @@ import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 from thinc.api import Model
-from torch import Tensor
 
 from ..doc import set_edus, set_tree
 from ..errors import Errors, RstError
@@ -19,7 +16,6 @@ from ..gold import GoldTree, read_gold_tree
 from ..head import get_net
 from ..pipe import TorchPipe, default_model_config, read_layouts
 from ..relations import split_label
-from ..scoring.scorer import score_trees
 from ..tree import RstTree
 from .model import build_rst_parser, encode_docs
 from .net import GoldSplits, ParsedTree
@@ -56,24 +52,14 @@ SCORE_WEIGHTS = {
     },
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_rst_parser(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], list[ParsedTree]],
-    max_batch_tokens: int,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> RstParser:
-    """Make an `rst_parser` component. See `RstParser` for the arguments.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (RstParser): The component.
-    """
-    return RstParser(nlp.vocab, model, name, max_batch_tokens=max_batch_tokens, scorer=scorer)
-
-
 class RstParser(TorchPipe):
     """Builds the discourse tree of each Doc over the EDUs in `doc.spans["edus"]`.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name, under which its loss is recorded.
+    model (Model[list[Doc], list[ParsedTree]]): A `spacy_rst.RstParser.v1`.
+    max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
 
     DOCS: docs/rst_parser.md
     """
@@ -82,22 +68,13 @@ class RstParser(TorchPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[list[Doc], Any],
-        name: str = "rst_parser",
-        *,
-        max_batch_tokens: int = 20_000,
-        scorer: Callable[..., dict[str, Any]] | None = score_trees,
+        nlp: Language,
+        name: str,
+        model: Model[list[Doc], list[Any]],
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        vocab (Vocab): The shared vocabulary.
-        model (Model[list[Doc], list[ParsedTree]]): A `spacy_rst.RstParser.v1`.
-        name (str): The component's name, under which its loss is recorded.
-        max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
-        scorer (Callable | None): The scoring method.
-        """
-        super().__init__(vocab, model, name, max_batch_tokens, scorer)
+        super().__init__(nlp, name, model, max_batch_tokens, scorer)
         self.cfg["labels"] = []
 
     @property
@@ -213,19 +190,6 @@ class RstParser(TorchPipe):
         backprop(split_loss + label_loss)
         parts = {"rst_split": split_loss.item(), "rst_label": label_loss.item()}
         return {self.name: sum(parts.values()), **parts}
-
-    def get_loss(
-        self, examples: Iterable[Example], scores: Callable[..., tuple[Tensor, Tensor]]
-    ) -> tuple[Tensor, Tensor]:
-        """Compare a batch with its gold trees.
-
-        examples (Iterable[Example]): The batch.
-        scores (Callable): What the model's `begin_update` returned for the predicted Docs.
-        RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss. The callback of
-            `begin_update` takes their sum.
-        """
-        golds = [read_gold_tree(example, self.cfg["labels"]) for example in examples]
-        return scores(self._gold_splits(golds))
 
     def gold_choices(self, example: Example) -> tuple[Choices | None, Choices]:
         """Compare the parser's probabilities in the spans of a gold tree with the tree.

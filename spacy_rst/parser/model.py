@@ -86,8 +86,8 @@ def build_rst_parser(
     label_ends (bool): Choose labels by the first and the last EDU of the two parts, too, beside the
         means of the parts.
     RETURNS (Model[list[Doc], list[ParsedTree]]): The model. In training it gives, in place of
-        trees, a function from `GoldSplits`s to the split loss and the label loss, and a callback that
-        takes their sum.
+        trees, a function from `GoldSplits` of each Doc to the split loss and the label loss, and a
+        callback that takes their sum.
     """
     make_net = partial(
         RstNet,

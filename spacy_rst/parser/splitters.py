@@ -397,11 +397,8 @@ class SpanSplitter(nn.Module):
         self, table: _ScoreTable, starts: Tensor, splits: Tensor, ends: Tensor
     ) -> Tensor:
         n_places = table.n_places
-        per_left, per_right, per_edu = (
-            1 / (splits - starts),
-            1 / (ends - splits),
-            1 / (ends - starts),
-        )
+        per_left, per_right = 1 / (splits - starts), 1 / (ends - splits)
+        per_edu = 1 / (ends - starts)
         once = torch.ones_like(per_left)
         weighted_rows = [
             (splits, per_left),

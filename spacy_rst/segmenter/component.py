@@ -1,8 +1,8 @@
 """The pipeline components `edu_segmenter` and `sentence_edus`: from text to `doc.spans["edus"]`."""
 
-from __future__ import annotations
-
 import warnings
+
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats1d
 
@@ -21,7 +20,6 @@ from ..errors import Errors, RstError
 from ..gold import read_gold_starts
 from ..head import get_net
 from ..pipe import TorchPipe, default_model_config, read_layouts
-from ..scoring.segmentation import score_edus
 from .boundaries import edus_from_starts, read_borders
 from .model import build_edu_segmenter
 
@@ -51,38 +49,20 @@ PROBS_KEY = "edu_probs"
     },
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_edu_segmenter(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], list[Floats1d]],
-    threshold: float,
-    use_sentences: bool,
-    overwrite: bool,
-    store_probs: bool,
-    max_batch_tokens: int,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> EduSegmenter:
-    """Make an `edu_segmenter` component. See `EduSegmenter` for the arguments.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (EduSegmenter): The component.
-    """
-    return EduSegmenter(
-        nlp.vocab,
-        model,
-        name,
-        threshold=threshold,
-        use_sentences=use_sentences,
-        overwrite=overwrite,
-        store_probs=store_probs,
-        max_batch_tokens=max_batch_tokens,
-        scorer=scorer,
-    )
-
-
 class EduSegmenter(TorchPipe):
     """Divides each Doc into elementary discourse units, `doc.spans["edus"]`.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name, under which its loss is recorded.
+    model (Model[list[Doc], list[Floats1d]]): A `spacy_rst.EduSegmenter.v1`.
+    threshold (float): An EDU begins where its probability is at least this. Lower it for more and
+        shorter EDUs.
+    use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
+    overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
+    store_probs (bool): Store the probability of a start at each token, as a list of numbers in
+        `doc.user_data["edu_probs"]`.
+    max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
 
     DOCS: docs/edu_segmenter.md
     """
@@ -91,33 +71,17 @@ class EduSegmenter(TorchPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
+        name: str,
         model: Model[list[Doc], list[Floats1d]],
-        name: str = "edu_segmenter",
-        *,
-        threshold: float = 0.5,
-        use_sentences: bool = True,
-        overwrite: bool = False,
-        store_probs: bool = False,
-        max_batch_tokens: int = 20_000,
-        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+        threshold: float,
+        use_sentences: bool,
+        overwrite: bool,
+        store_probs: bool,
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        vocab (Vocab): The shared vocabulary.
-        model (Model[list[Doc], list[Floats1d]]): A `spacy_rst.EduSegmenter.v1`.
-        name (str): The component's name, under which its loss is recorded.
-        threshold (float): An EDU begins where its probability is at least this. Lower it for more
-            and shorter EDUs.
-        use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
-        overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
-        store_probs (bool): Store the probability of a start at each token, as a list of numbers in
-            `doc.user_data["edu_probs"]`.
-        max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
-        scorer (Callable | None): The scoring method.
-        RAISES (RstError): If the threshold is not a probability.
-        """
-        super().__init__(vocab, model, name, max_batch_tokens, scorer)
+        super().__init__(nlp, name, model, max_batch_tokens, scorer)
         self._configured_threshold = _checked_threshold(threshold)
         self.use_sentences = use_sentences
         self.overwrite = overwrite
@@ -267,23 +231,14 @@ def _sigmoid(log_odds: Any, xp: Any = np) -> Any:
     default_config={"overwrite": False, "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"}},
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_sentence_edus(
-    nlp: Language, name: str, overwrite: bool, scorer: Callable[..., dict[str, Any]] | None
-) -> SentenceEdus:
-    """Make a `sentence_edus` component.
+class SentenceEdus(Pipe):
+    """Takes each sentence of a Doc as an EDU, without the white space around it. Blocks of the
+    layout divide sentences, too.
 
     nlp (Language): The pipeline.
     name (str): The component's name.
     overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
     scorer (Callable | None): The scoring method.
-    RETURNS (SentenceEdus): The component.
-    """
-    return SentenceEdus(name, overwrite=overwrite, scorer=scorer)
-
-
-class SentenceEdus(Pipe):
-    """Takes each sentence of a Doc as an EDU, without the white space around it. Blocks of the
-    layout divide sentences, too.
 
     DOCS: docs/edu_segmenter.md#sentences-as-edus
     """
@@ -292,17 +247,11 @@ class SentenceEdus(Pipe):
 
     def __init__(
         self,
-        name: str = "sentence_edus",
-        *,
-        overwrite: bool = False,
-        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+        nlp: Language,
+        name: str,
+        overwrite: bool,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        name (str): The component's name.
-        overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
-        scorer (Callable | None): The scoring method.
-        """
         self.name = name
         self.overwrite = overwrite
         self.scorer = scorer

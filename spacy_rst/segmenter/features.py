@@ -54,9 +54,8 @@ def describe_tokens(doc: Doc, borders: Borders, conventions: Sequence[str] = ())
     """
     own = get_meta(doc, TREEBANK_KEY)
     follows = np.tile(np.array([name == own for name in conventions], "f"), (len(doc), 1))
-    return np.concatenate(
-        [_mark_features(doc, borders), _layout_features(doc, borders), follows], 1
-    )
+    marks, layout = _mark_features(doc, borders), _layout_features(doc, borders)
+    return np.concatenate([marks, layout, follows], axis=1)
 
 
 def _mark_features(doc: Doc, borders: Borders) -> np.ndarray:

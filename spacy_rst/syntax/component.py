@@ -1,7 +1,6 @@
 """The pipeline component `syntax`: token vectors that represent syntax, and the syntax itself."""
 
-from __future__ import annotations
-
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +15,6 @@ from spacy.symbols import IDS
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.util import registry
-from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d, Ints2d
 from torch import Tensor
@@ -80,58 +78,31 @@ def score_syntax(examples: Iterable[Example], **options: Any) -> dict[str, Any]:
     },
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_syntax(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], Any],
-    annotate: bool,
-    max_batch_tokens: int,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> Syntax:
-    """Make a `syntax` component. See `Syntax` for the arguments.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (Syntax): The component.
-    """
-    return Syntax(
-        nlp.vocab,
-        model,
-        name,
-        annotate=annotate,
-        max_batch_tokens=max_batch_tokens,
-        scorer=scorer,
-    )
-
-
 class Syntax(TorchPipe, Tok2Vec):
     """Makes token vectors that represent syntax, to which other components listen with a
     `spacy_rst.SyntaxListener.v1`, and, if wanted, parts of speech, dependencies and sentences.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name, under which its loss is recorded.
+    model (Model): A `spacy_rst.Syntax.v1`.
+    annotate (bool): Put parts of speech, dependencies and sentences on Docs that have neither
+        dependencies nor sentences. EDUs and trees are the same with and without them.
+    max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
 
     DOCS: docs/syntax.md
     """
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
+        name: str,
         model: Model[list[Doc], Any],
-        name: str = "syntax",
-        *,
-        annotate: bool = False,
-        max_batch_tokens: int = 20_000,
-        scorer: Callable[..., dict[str, Any]] | None = score_syntax,
+        annotate: bool,
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        vocab (Vocab): The shared vocabulary.
-        model (Model): A `spacy_rst.Syntax.v1`.
-        name (str): The component's name, under which its loss is recorded.
-        annotate (bool): Put parts of speech, dependencies and sentences on Docs that have neither
-            dependencies nor sentences. EDUs and trees are the same with and without them.
-        max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
-        scorer (Callable | None): The scoring method.
-        """
-        TorchPipe.__init__(self, vocab, model, name, max_batch_tokens, scorer)
+        TorchPipe.__init__(self, nlp, name, model, max_batch_tokens, scorer)
         self.listener_map: dict[str, list[Tok2VecListener]] = {}
         self.annotate = annotate
         self.cfg |= {"tags": [], "labels": []}
@@ -270,6 +241,5 @@ class Syntax(TorchPipe, Tok2Vec):
             )
             for example, lengths in zip(examples, output.lengths, strict=True)
         ]
-        return output.find_loss(np.concatenate(targets, axis=1)) / max(
-            1, sum(map(sum, output.lengths))
-        )
+        n_tokens = max(1, sum(map(sum, output.lengths)))
+        return output.find_loss(np.concatenate(targets, axis=1)) / n_tokens

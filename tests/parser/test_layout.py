@@ -6,11 +6,11 @@ import spacy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy_rst.parser.layout import BOUNDARY_KINDS, LAYOUT_FEATURES, describe_edus
 
 from spacy_rst.doc import doc_from_edus, get_edus, get_tree, set_edus, set_tree
 from spacy_rst.doc_layout import LAYOUT_KEY, doc_from_layout, set_layout
 from spacy_rst.layout import Block, read_markdown
-from spacy_rst.parser.layout import BOUNDARY_KINDS, LAYOUT_FEATURES, describe_edus
 from spacy_rst.parser.spans import CODES_OF_A_KIND, Boundaries
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example

@@ -4,10 +4,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy_rst.segmenter.gold import read_gold_starts
 
 from spacy_rst.doc import set_edus
 from spacy_rst.errors import RstError
-from spacy_rst.segmenter.gold import read_gold_starts
 
 NLP = spacy.blank("xx")
 

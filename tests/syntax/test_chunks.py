@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
-
 from spacy_rst.syntax.chunks import cut_at_ends, cut_doc
 from spacy_rst.syntax.gold import local_targets, read_gold_syntax
 

@@ -7,11 +7,11 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
+from spacy_rst.parser.gold import read_gold
+from spacy_rst.segmenter.gold import read_gold_starts
 
 from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, doc_from_edus, get_tree
 from spacy_rst.errors import RstError
-from spacy_rst.parser.gold import read_gold
-from spacy_rst.segmenter.gold import read_gold_starts
 from spacy_rst.translator.edus import translate_docs
 from spacy_rst.treebank.augment import TranslatedCopies
 from spacy_rst.treebank.corpus import Corpus, make_example
