@@ -27,7 +27,7 @@ ROOMS = """
     gold
     treebank
     encoder
-    pipe
+    pipe head
     syntax
     segmenter
     parser
@@ -41,8 +41,6 @@ ROOMS = """
 """
 ALLOWED = {
     "tree": {"treebank", "display"},  # a tree's own methods to write and draw itself
-    "segmenter.component": {"scoring"},  # a component's default scorer
-    "parser.component": {"scoring"},
 }
 PURE = (
     "errors", "relations", "tree", "layout", "scoring.parseval", "treebank.rs3", "treebank.dis",
@@ -50,7 +48,7 @@ PURE = (
 )  # fmt: skip
 NETS = (
     "net", "int8_net", "pieces_cache", "fast_layers", "frozen_layers", "pieces_net", "precision",
-    "recurrent", "splitters",
+    "recurrent", "spans", "splitters",
 )  # fmt: skip
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]

@@ -1,8 +1,8 @@
 """The pipeline components `edu_segmenter` and `sentence_edus`: from text to `doc.spans["edus"]`."""
 
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 import warnings
 
-# No `annotations` from __future__: spaCy checks the config by those of the class.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
