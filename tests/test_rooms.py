@@ -48,7 +48,7 @@ PURE = (
 )  # fmt: skip
 NETS = (
     "net", "int8_net", "pieces_cache", "fast_layers", "frozen_layers", "pieces_net", "precision",
-    "recurrent", "spans", "splitters",
+    "recurrent", "splitters",
 )  # fmt: skip
 
 ROWS = [row.split() for row in ROOMS.split("\n") if row.strip()]

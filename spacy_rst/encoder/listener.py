@@ -14,6 +14,8 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..errors import Errors, RstError
+
 # Beside the Docs, where they would be serialised with them.
 SYNTAX_VECTORS: WeakKeyDictionary[Doc, Floats2d] = WeakKeyDictionary()
 
@@ -50,6 +52,7 @@ def _forward(
     # A component that is frozen hands nothing over.
     if is_train and getattr(model, "_batch_id", None) is not None:
         return listen(model, docs, is_train)
-    width = model.get_dim("nO")
-    vectors = [SYNTAX_VECTORS[doc] if len(doc) else model.ops.alloc2f(0, width) for doc in docs]
-    return vectors, lambda d_vectors: []
+    if any(len(doc) and doc not in SYNTAX_VECTORS for doc in docs):
+        raise RstError(Errors.R310.format(name=model.name))
+    nothing = model.ops.alloc2f(0, model.get_dim("nO"))
+    return [SYNTAX_VECTORS.get(doc, nothing) for doc in docs], lambda d_vectors: []

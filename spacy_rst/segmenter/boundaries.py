@@ -71,10 +71,9 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     sentences, lines = np.zeros((2, len(doc)), dtype=bool)
     following = np.searchsorted(words.places, np.flatnonzero(attributes[:, 1] == 1))
     sentences[words.places[following[following < len(words.places)]]] = True
-    # White space tokens lie where the numbers of two words, or of the first word and 0, are apart.
-    before = np.append(-1, words.places)
-    for gap in np.flatnonzero(np.diff(before) > 1).tolist():
-        last, word = before[gap : gap + 2].tolist()
+    # White space tokens lie where the numbers of two words are apart.
+    for gap in np.flatnonzero(np.diff(words.places) > 1).tolist():
+        last, word = words.places[gap : gap + 2].tolist()
         lines[word] = "\n" in doc[last + 1 : word].text
     # The last item is that of tokens before the first block, and of unknown layout.
     blocks = doc.spans.get(LAYOUT_KEY, ())

@@ -2,7 +2,6 @@
 
 # No `annotations` from __future__: spaCy checks the config by those of the class.
 import warnings
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -7,11 +7,10 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
-from spacy_rst.parser.gold import read_gold
-from spacy_rst.segmenter.gold import read_gold_starts
 
 from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, doc_from_edus, get_tree
 from spacy_rst.errors import RstError
+from spacy_rst.gold import read_gold_starts, read_gold_tree
 from spacy_rst.translator.edus import translate_docs
 from spacy_rst.treebank.augment import TranslatedCopies
 from spacy_rst.treebank.corpus import Corpus, make_example
@@ -104,7 +103,7 @@ def test_filters_by_language_treebank_and_size(folder, nlp):
 def test_edus_without_a_tree_teach_a_segmenter_and_no_parser(nlp, tmp_path):
     doc = doc_from_edus(nlp, ["It rained,", "so we stayed."])
     (example,) = read(write_corpus(tmp_path / "x.spacy", [doc]), nlp, min_edus=2)
-    assert read_gold(example) is None
+    assert read_gold_tree(example) is None
     gold = read_gold_starts(example)
     assert gold is not None and gold.starts.nonzero()[0].tolist() == [0, 3]
 
