@@ -7,6 +7,7 @@ import inspect
 import itertools
 import math
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from spacy_rst.parser import splitters as splitters_module
 from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.parser.net import EduBatch, GoldSplits, ParsedTree, RstNet
 from spacy_rst.parser.spans import (
+    CODES_OF_A_KIND,
     Boundaries,
     EncodedEdus,
     prefix_sums,
@@ -28,10 +30,10 @@ from spacy_rst.parser.spans import (
 from spacy_rst.parser.splitters import PointerSplitter, SpanSplitter
 
 SPLITTERS = {"pointer": PointerSplitter, "span": SpanSplitter}
-# The paper's net, and one that attends to tokens and looks at the ends of parts.
-VARIANTS = [{}, {"attention": True, "label_ends": True}]
 TOKEN_WIDTH, HIDDEN_WIDTH, CLASSIFIER_WIDTH, N_LABELS, N_FEATURES = 6, 8, 5, 4, 3
 N_KINDS = 3
+# The paper's net, and one that pools tokens by attention and sees boundaries and ends of parts.
+VARIANTS = [{}, {"attention": True, "label_ends": True, "n_boundary_kinds": N_KINDS}]
 
 
 def make_net(splitter: str = "pointer", *, dropout: float = 0.5, **overrides) -> RstNet:
@@ -75,19 +77,12 @@ def make_boundaries(edu_counts: list[int], seed: int = 0) -> Boundaries:
     return Boundaries(kinds, kinds // 2, edu_counts)
 
 
-def learn_attention(net: RstNet) -> RstNet:
-    """Let some tokens count more than others, which they do not in a new net."""
-    with torch.no_grad():
-        if net.attend is not None:
-            torch.nn.init.normal_(net.attend)
-    return net
-
-
-def learn_codes(net: RstNet) -> RstNet:
-    """Give the boundaries a meaning, which they do not have in a new net."""
-    with torch.no_grad():
-        for part in (net.splitter, net.classifier):
-            torch.nn.init.normal_(part.boundary.weight)
+def learn(net: RstNet) -> RstNet:
+    """Give attention and boundaries a meaning, which they do not have in a new net."""
+    learned = [net.attend, *(part.boundary for part in (net.splitter, net.classifier))]
+    for weight in learned:
+        if weight is not None:
+            torch.nn.init.normal_(getattr(weight, "weight", weight))
     return net
 
 
@@ -142,134 +137,119 @@ def make_gold(edu_counts: list[int], seed: int = 0) -> list[GoldSplits]:
 def one_document(batch: EduBatch, document: int) -> EduBatch:
     first = sum(batch.edu_counts[:document])
     edus = slice(first, first + batch.edu_counts[document])
+    kinds = batch.boundaries._tensors[1][edus].numpy() // CODES_OF_A_KIND
+    counts = [batch.edu_counts[document]]
     return EduBatch(
         tokens=batch.tokens,
         edu_starts=batch.edu_starts[edus],
         edu_ends=batch.edu_ends[edus],
-        edu_counts=[batch.edu_counts[document]],
+        edu_counts=counts,
         edu_features=None if batch.edu_features is None else batch.edu_features[edus],
+        boundaries=Boundaries(kinds, kinds // 2, counts),
     )
 
 
-# The reference: one document, one number at a time, double precision.
+def softmax(scores) -> np.ndarray:
+    exponentials = np.exp(scores)
+    return exponentials / exponentials.sum()
 
 
-def dot(a, b) -> float:
-    return sum(float(x) * float(y) for x, y in zip(a, b, strict=True))
-
-
-def mean(vectors) -> list[float]:
-    return [sum(column) / len(vectors) for column in zip(*vectors, strict=True)]
-
-
-def elu(x: float) -> float:
-    return x if x > 0 else math.exp(x) - 1
-
-
-def softmax(scores: list[float]) -> list[float]:
-    exponentials = [math.exp(score) for score in scores]
-    return [x / sum(exponentials) for x in exponentials]
-
-
-def gru_step(x, h, w_ih, w_hh, b_ih, b_hh) -> list[float]:
-    def sigmoid(value: float) -> float:
-        return 1 / (1 + math.exp(-value))
-
-    width = len(h)
-    new_state = []
-    for i in range(width):
-        r, z, n = i, width + i, 2 * width + i
-        reset = sigmoid(dot(w_ih[r], x) + b_ih[r] + dot(w_hh[r], h) + b_hh[r])
-        update = sigmoid(dot(w_ih[z], x) + b_ih[z] + dot(w_hh[z], h) + b_hh[z])
-        new = math.tanh(dot(w_ih[n], x) + b_ih[n] + reset * (dot(w_hh[n], h) + b_hh[n]))
-        new_state.append((1 - update) * new + update * h[i])
-    return new_state
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
 
 
 class Reference:
-    """The paper's network on the weights of an `RstNet`."""
+    """The paper's network on the weights of an `RstNet`: one document, step by step, in double
+    precision."""
 
-    def __init__(self, net: RstNet):
-        self.weights = {name: value.tolist() for name, value in net.state_dict().items()}
+    def __init__(self, net: RstNet, batch: EduBatch, document: int = 0):
+        self.weights = {name: value.double().numpy() for name, value in net.state_dict().items()}
         self.n_layers = net.encoder.num_layers
+        self.batch = one_document(batch, document)
+        self.edus, self.state = self.encode()
 
-    def gru(self, prefix: str, suffix: str, inputs, state) -> list[list[float]]:
+    def gru(self, prefix: str, suffix: str, inputs, state) -> np.ndarray:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        weights = [self.weights[f"{prefix}.{name}_{suffix}"] for name in names]
+        w_ih, w_hh, b_ih, b_hh = (self.weights[f"{prefix}.{name}_{suffix}"] for name in names)
         states = []
         for x in inputs:
-            state = gru_step(x, state, *weights)
+            of_input, of_state = np.split(w_ih @ x + b_ih, 3), np.split(w_hh @ state + b_hh, 3)
+            reset, update = (sigmoid(of_input[i] + of_state[i]) for i in range(2))
+            state = (1 - update) * np.tanh(of_input[2] + reset * of_state[2]) + update * state
             states.append(state)
-        return states
+        return np.array(states)
 
-    def encode(self, batch: EduBatch) -> tuple[list[list[float]], list[float]]:
-        tokens = batch.tokens.tolist()
-        bounds = list(zip(batch.edu_starts.tolist(), batch.edu_ends.tolist(), strict=True))
-        rows = [self.pool(tokens[start:end]) for start, end in bounds]
-        zeros = [0.0] * (HIDDEN_WIDTH // 2)
+    def encode(self) -> tuple[np.ndarray, np.ndarray]:
+        tokens = self.batch.tokens.double().numpy()
+        bounds = list(zip(self.batch.edu_starts, self.batch.edu_ends, strict=True))
+        rows = np.array([self.pool(tokens[start:end]) for start, end in bounds])
+        zeros = np.zeros(HIDDEN_WIDTH // 2)
         for layer in range(self.n_layers):
             forward = self.gru("encoder", f"l{layer}", rows, zeros)
             backward = self.gru("encoder", f"l{layer}_reverse", rows[::-1], zeros)[::-1]
-            rows = [a + b for a, b in zip(forward, backward, strict=True)]
-        edus = []
-        for i, (start, end) in enumerate(bounds):
-            x = rows[i] + tokens[start] + tokens[end - 1]
-            if batch.edu_features is not None:
-                x = x + batch.edu_features[i].tolist()
-            weight, bias = self.weights["combine.weight"], self.weights["combine.bias"]
-            edus.append([dot(weight[j], x) + bias[j] for j in range(HIDDEN_WIDTH)])
-        return edus, forward[-1] + backward[0]
+            rows = np.concatenate([forward, backward], axis=1)
+        ends = [np.concatenate([tokens[start], tokens[end - 1]]) for start, end in bounds]
+        parts = [rows, ends]
+        if self.batch.edu_features is not None:
+            parts.append(self.batch.edu_features.numpy())
+        inputs = np.concatenate(parts, axis=1)
+        edus = inputs @ self.weights["combine.weight"].T + self.weights["combine.bias"]
+        return edus, np.concatenate([forward[-1], backward[0]])
 
-    def pool(self, tokens) -> list[float]:
+    def pool(self, tokens) -> np.ndarray:
         if "attend" not in self.weights:
-            return mean(tokens)
-        shares = softmax([dot(self.weights["attend"], token) for token in tokens])
-        return [dot(shares, column) for column in zip(*tokens, strict=True)]
+            return tokens.mean(0)
+        return softmax(tokens @ self.weights["attend"]) @ tokens
 
-    def describe(self, part) -> list[float]:
+    def describe(self, part) -> np.ndarray:
         """What the classifier is told about the EDUs of a part."""
-        n_vectors = len(self.weights["classifier.project_left.weight"][0]) // HIDDEN_WIDTH
-        return mean(part) + (part[0] + part[-1] if n_vectors == 3 else [])
+        n_vectors = self.weights["classifier.project_left.weight"].shape[1] // HIDDEN_WIDTH
+        return np.concatenate([part.mean(0), part[0], part[-1]][:n_vectors])
 
-    def split_probs(self, splitter: str, edus, state, spans) -> list[list[float]]:
+    def boundary(self, name: str, start: int, split: int, end: int) -> np.ndarray | float:
+        """The vector of a boundary in a part of the net, 0 where there is none."""
+        if f"{name}.boundary.weight" not in self.weights:
+            return 0.0
+        places = (torch.tensor([place]) for place in (start, split, end))
+        return self.weights[f"{name}.boundary.weight"][self.batch.boundaries.codes(*places)[0]]
+
+    def split_probs(self, splitter: str, spans) -> list[np.ndarray]:
         """For each span the probabilities of its candidates start+1 ... end-1."""
+        edus = self.edus
         if splitter == "span":
-            return [
-                softmax([self.span_score(edus, start, k, end) for k in range(start + 1, end)])
-                for start, end in spans
+            scorers = [partial(self.span_score, *span) for span in spans]
+        else:
+            inputs = [edus[start:end].mean(0) for start, end in spans]
+            states = self.gru("splitter.gru", "l0", inputs, self.state)
+            scorers = [
+                lambda k, h=h, start=start, end=end: (
+                    h @ (edus[k - 1] + self.boundary("splitter", start, k, end))
+                )
+                for h, (start, end) in zip(states, spans, strict=True)
             ]
-        inputs = [mean(edus[start:end]) for start, end in spans]
-        states = self.gru("splitter.gru", "l0", inputs, state)
         return [
-            softmax([dot(h, edus[u]) for u in range(start, end - 1)])
-            for h, (start, end) in zip(states, spans, strict=True)
+            softmax([score(k) for k in range(start + 1, end)])
+            for score, (start, end) in zip(scorers, spans, strict=True)
         ]
 
-    def span_score(self, edus, start: int, split: int, end: int) -> float:
-        left, right, whole = edus[start:split], edus[split:end], edus[start:end]
-        x = mean(left) + mean(right) + edus[split - 1] + edus[split] + mean(whole)
-        weight, bias = self.weights["splitter.mix.weight"], self.weights["splitter.mix.bias"]
-        hidden = [max(0.0, dot(weight[j], x) + bias[j]) for j in range(HIDDEN_WIDTH)]
-        return dot(self.weights["splitter.score.weight"][0], hidden)
+    def span_score(self, start: int, end: int, split: int) -> float:
+        edus = self.edus
+        means = (edus[a:b].mean(0) for a, b in ((start, split), (split, end), (start, end)))
+        left, right, whole = means
+        x = np.concatenate([left, right, edus[split - 1], edus[split], whole])
+        hidden = self.weights["splitter.mix.weight"] @ x + self.weights["splitter.mix.bias"]
+        hidden = np.maximum(hidden + self.boundary("splitter", start, split, end), 0)
+        return self.weights["splitter.score.weight"][0] @ hidden
 
-    def label_probs(self, edus, start: int, split: int, end: int) -> list[float]:
+    def label_probs(self, start: int, split: int, end: int) -> np.ndarray:
         weights = self.weights
-        e_l, e_r = self.describe(edus[start:split]), self.describe(edus[split:end])
-        left = [elu(dot(row, e_l)) for row in weights["classifier.project_left.weight"]]
-        right = [elu(dot(row, e_r)) for row in weights["classifier.project_right.weight"]]
-        logits = []
-        for label in range(N_LABELS):
-            logit = dot(left, weights["classifier.left.weight"][label])
-            logit += dot(right, weights["classifier.right.weight"][label])
-            logit += weights["classifier.right.bias"][label]
-            for i, j in itertools.product(range(CLASSIFIER_WIDTH), repeat=2):
-                logit += left[i] * weights["classifier.both"][label][i][j] * right[j]
-            logits.append(logit)
-        return softmax(logits)
-
-
-def split_log_prob(tree: ParsedTree) -> float:
-    return float(np.log(tree.split_probs.astype(float)).sum())
+        left = weights["classifier.project_left.weight"] @ self.describe(self.edus[start:split])
+        right = weights["classifier.project_right.weight"] @ self.describe(self.edus[split:end])
+        both = np.concatenate([left, right]) + self.boundary("classifier", start, split, end)
+        left, right = np.split(np.where(both > 0, both, np.exp(both) - 1), 2)
+        logits = weights["classifier.left.weight"] @ left
+        logits += weights["classifier.right.weight"] @ right + weights["classifier.right.bias"]
+        return softmax(logits + np.einsum("i,lij,j->l", left, weights["classifier.both"], right))
 
 
 def assert_same_trees(found: list[ParsedTree], expected: list[ParsedTree]) -> None:
@@ -287,52 +267,48 @@ def assert_same_trees(found: list[ParsedTree], expected: list[ParsedTree]) -> No
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("attention", [False, True])
 def test_encoder_is_the_papers(layers, attention):
-    net = make_net(encoder_layers=layers, n_features=N_FEATURES, attention=attention)
-    learn_attention(net)
+    net = learn(make_net(encoder_layers=layers, n_features=N_FEATURES, attention=attention))
     batch = make_batch([5, 1, 3], n_features=N_FEATURES)
     encoded = net.encode(batch)
-    first = 0
-    for document, count in enumerate(batch.edu_counts):
-        edus, state = Reference(net).encode(one_document(batch, document))
-        torch.testing.assert_close(encoded.edus[first : first + count], torch.tensor(edus))
-        torch.testing.assert_close(encoded.state[document], torch.tensor(state))
-        first += count
+    for document, (start, end) in enumerate(encoded.bounds):
+        expected = Reference(net, batch, document)
+        np.testing.assert_allclose(
+            encoded.edus[start:end].numpy(force=True), expected.edus, 1e-4, 1e-5
+        )
+        np.testing.assert_allclose(
+            encoded.state[document].numpy(force=True), expected.state, 1e-4, 1e-5
+        )
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("per, divisor", [("document", 4), ("edu", 6 + 1 + 9 + 2)])
 def test_loss_is_the_papers(splitter, variant, per, divisor):
-    net = learn_attention(make_net(splitter, loss_per=per, **variant))
+    net = learn(make_net(splitter, loss_per=per, **variant))
     counts = [6, 1, 9, 0, 2]  # a document without EDUs does not count
     batch, gold = make_batch(counts), make_gold(counts)
     split_loss, label_loss = net.loss(net.encode(batch), gold)
-    reference = Reference(net)
     expected_split = expected_label = 0.0
     for document, tree in enumerate(gold):
-        if not counts[document]:
-            continue
-        edus, state = reference.encode(one_document(batch, document))
         rows = tree.splits.tolist()
-        probs = reference.split_probs(splitter, edus, state, [(a, b) for a, _, b in rows])
-        for (start, split, end), label, candidates in zip(
-            rows, tree.labels.tolist(), probs, strict=True
-        ):
-            expected_split -= math.log(candidates[split - start - 1])
-            expected_label -= math.log(reference.label_probs(edus, start, split, end)[label])
-    assert split_loss.item() == pytest.approx(expected_split / divisor, rel=1e-5)
-    assert label_loss.item() == pytest.approx(expected_label / divisor, rel=1e-5)
+        if not rows:
+            continue
+        reference = Reference(net, batch, document)
+        probs = reference.split_probs(splitter, [(a, b) for a, _, b in rows])
+        for row, label, candidates in zip(rows, tree.labels, probs, strict=True):
+            expected_split -= math.log(candidates[row[1] - row[0] - 1])
+            expected_label -= math.log(reference.label_probs(*row)[label])
+    assert split_loss.item() == pytest.approx(expected_split / divisor, rel=1e-4)
+    assert label_loss.item() == pytest.approx(expected_label / divisor, rel=1e-4)
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_decode_follows_the_likeliest_splits_and_labels(splitter, variant):
-    net = learn_attention(make_net(splitter, **variant))
+    net = learn(make_net(splitter, **variant))
     batch = make_batch([7, 12, 3])
-    reference = Reference(net)
     trees = net.decode(net.encode(batch))
     for document, tree in enumerate(trees):
-        edus, state = reference.encode(one_document(batch, document))
         rows = tree.splits.tolist()
         # The spans of a depth-first, left-first walk through the tree itself.
         stack = [(0, batch.edu_counts[document])]
@@ -340,11 +316,12 @@ def test_decode_follows_the_likeliest_splits_and_labels(splitter, variant):
             assert stack.pop() == (start, end)
             stack += [(a, b) for a, b in ((split, end), (start, split)) if b - a > 1]
         assert not stack
-        probs = reference.split_probs(splitter, edus, state, [(a, b) for a, _, b in rows])
+        reference = Reference(net, batch, document)
+        probs = reference.split_probs(splitter, [(a, b) for a, _, b in rows])
         for i, (start, split, end) in enumerate(rows):
             assert split == start + 1 + int(np.argmax(probs[i]))
             assert tree.split_probs[i] == pytest.approx(max(probs[i]), rel=1e-4)
-            labels = reference.label_probs(edus, start, split, end)
+            labels = reference.label_probs(start, split, end)
             assert tree.labels[i] == int(np.argmax(labels))
             assert tree.label_probs[i] == pytest.approx(max(labels), rel=1e-4)
 
@@ -353,8 +330,7 @@ def test_decode_follows_the_likeliest_splits_and_labels(splitter, variant):
 @pytest.mark.parametrize("n_kinds", [0, N_KINDS])
 def test_teacher_forcing_scores_what_decoding_scored(splitter, n_kinds):
     net = make_net(splitter, n_boundary_kinds=n_kinds)
-    if n_kinds:
-        learn_codes(net)
+    learn(net)
     encoded = net.encode(make_batch([20, 5, 1, 33]))
     trees = net.decode(encoded)
     gold = [GoldSplits(torch.from_numpy(t.splits), torch.from_numpy(t.labels)) for t in trees]
@@ -415,7 +391,7 @@ def test_attention_begins_with_the_mean_and_leaves_it():
     means = plain.encode(batch)
     for name in ("edus", "state"):
         torch.testing.assert_close(getattr(attending.encode(batch), name), getattr(means, name))
-    learned = learn_attention(attending).encode(batch)
+    learned = learn(attending).encode(batch)
     assert not torch.allclose(learned.edus, means.edus)
     # A token that all attention is on is the only one that counts.
     with torch.no_grad():
@@ -426,19 +402,6 @@ def test_attention_begins_with_the_mean_and_leaves_it():
         ]
     pooled = net_module._pool_tokens(batch, attending.attend)
     torch.testing.assert_close(pooled, torch.stack(chosen), atol=0.05, rtol=0)
-
-
-def test_attention_has_the_gradient_of_its_result():
-    torch.manual_seed(0)
-    batch = make_batch([3, 2])
-    tokens = batch.tokens.double().requires_grad_()
-    attend = torch.randn(TOKEN_WIDTH, dtype=torch.double, requires_grad=True)
-
-    def pool(tokens, attend):
-        rows = EduBatch(tokens, batch.edu_starts, batch.edu_ends, batch.edu_counts)
-        return net_module._pool_tokens(rows, attend)
-
-    assert torch.autograd.gradcheck(pool, (tokens, attend))
 
 
 def test_labels_can_depend_on_the_ends_of_parts_alone():
@@ -510,7 +473,7 @@ def test_segment_log_softmax_is_a_softmax_per_segment():
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_document_does_not_depend_on_its_batch(splitter, variant):
-    net = learn_attention(make_net(splitter, n_features=N_FEATURES, **variant))
+    net = learn(make_net(splitter, n_features=N_FEATURES, **variant))
     counts = [4, 0, 40, 1, 2, 17, 40]
     batch = make_batch(counts, n_features=N_FEATURES)
     gold = make_gold(counts)
@@ -547,41 +510,6 @@ def test_tiny_documents(splitter, variant, counts):
 # Training
 
 
-@pytest.mark.parametrize("splitter", SPLITTERS)
-def test_boundaries_add_to_the_scores_of_splits_and_labels(splitter):
-    net = learn_codes(make_net(splitter, n_boundary_kinds=N_KINDS))
-    encoded = net.encode(make_batch([5]))
-    starts, splits, ends = torch.tensor([[0, 1, 5], [0, 2, 5], [0, 3, 5], [0, 4, 5]]).unbind(1)
-    codes = encoded.boundaries.codes(starts, splits, ends)
-    reference = Reference(net)
-    edus, state = encoded.edus.tolist(), encoded.state[0].tolist()
-    vectors = net.splitter.boundary.weight[codes].tolist()
-    if splitter == "pointer":
-        (h,) = reference.gru("splitter.gru", "l0", [mean(edus)], state)
-        added = [[x + y for x, y in zip(edus[k], vectors[k], strict=True)] for k in range(4)]
-        expected = softmax([dot(h, edu) for edu in added])
-    else:
-        weight = reference.weights["splitter.mix.weight"]
-        bias = reference.weights["splitter.mix.bias"]
-        scores = []
-        for k, vector in zip(range(1, 5), vectors, strict=True):
-            left, right = edus[:k], edus[k:]
-            x = mean(left) + mean(right) + edus[k - 1] + edus[k] + mean(edus)
-            hidden = [
-                max(0.0, dot(row, x) + b + v)
-                for row, b, v in zip(weight, bias, vector, strict=True)
-            ]
-            scores.append(dot(reference.weights["splitter.score.weight"][0], hidden))
-        expected = softmax(scores)
-    (tree,) = net.decode(encoded)
-    start, split, end = tree.splits[0].tolist()
-    assert (start, split, end) == (0, 1 + int(np.argmax(expected)), 5)
-    assert tree.split_probs[0] == pytest.approx(max(expected), rel=1e-4)
-    with_codes = net.classifier(encoded, torch.from_numpy(tree.splits))
-    torch.nn.init.zeros_(net.classifier.boundary.weight)
-    assert not torch.allclose(with_codes, net.classifier(encoded, torch.from_numpy(tree.splits)))
-
-
 def test_a_new_net_makes_nothing_of_boundaries():
     with_boundaries, without = make_net(n_boundary_kinds=N_KINDS), make_net()
     without.load_state_dict(with_boundaries.state_dict(), strict=False)
@@ -599,9 +527,8 @@ def test_a_net_for_boundaries_refuses_a_batch_without():
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_parameter_learns(splitter, variant):
-    net = make_net(
-        splitter, n_features=N_FEATURES, layer_norm=True, n_boundary_kinds=N_KINDS, **variant
-    ).train()
+    settings = {"n_features": N_FEATURES, "layer_norm": True, "n_boundary_kinds": N_KINDS}
+    net = make_net(splitter, **settings | variant).train()
     counts = [6, 1, 11]
     encoded = net.encode(make_batch(counts, n_features=N_FEATURES))
     sum(net.loss(encoded, make_gold(counts))).backward()
@@ -739,11 +666,10 @@ def all_trees(start: int, end: int):
 
 def span_probs(net, batch, document: int) -> dict[tuple[int, int], list[float]]:
     """The probabilities of the split points of all spans of a document, from the reference."""
-    reference = Reference(net)
-    edus, state = reference.encode(one_document(batch, document))
     spans = itertools.combinations(range(batch.edu_counts[document] + 1), 2)
     spans = [(start, end) for start, end in spans if end - start > 1]
-    return dict(zip(spans, reference.split_probs("span", edus, state, spans), strict=True))
+    reference = Reference(net, batch, document)
+    return dict(zip(spans, reference.split_probs("span", spans), strict=True))
 
 
 def test_the_search_equals_brute_force():
