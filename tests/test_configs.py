@@ -72,7 +72,10 @@ def test_xlmr_configs_have_the_values_of_the_paper(name):
     assert (encoder["name"], encoder["trainable_layers"]) == ("xlm-roberta-base", 4)
     assert (encoder["window"], encoder["stride"], encoder["overlap"]) == (500, 300, "center")
     parser = config["components"]["rst_parser"]["model"]
-    assert parser["splitter"] == "pointer" and parser["dropout"] == 0.5
+    assert (
+        parser["splitter"]["@architectures"] == "spacy_rst.PointerSplitter.v1"
+        and parser["dropout"] == 0.5
+    )
     # 384 is the size of each direction of the GRU.
     assert parser["hidden_width"] == parser["classifier_width"] == 2 * 384
     training = config["training"]

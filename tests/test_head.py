@@ -239,11 +239,12 @@ def test_training_goes_through_white_space_around_texts(over_given_vectors):
     doc.tensor = embed_words(doc)
     start, end = word_range(doc)
     gold = doc.copy()
-    set_edus(gold, [gold[start : start + 3], gold[start + 3 : end]])
-    gold._.rst_tree = spacy_rst.RstTree.from_splits([(0, 1, 2, "Cause-SN")])
+    set_edus(gold, [gold[start : start + 3], gold[start + 3 : end - 5], gold[end - 5 : end]])
+    splits = [(0, 1, 3, "Cause-SN"), (1, 2, 3, "Cause-SN")]
+    gold._.rst_tree = spacy_rst.RstTree.from_splits(splits)
     example, frozen = Example(doc, gold), ["tok2vec", "syntax"]
     losses = nlp.update([example], sgd=False, exclude=frozen, annotates=["syntax"])
-    assert losses["edu_segmenter"] > 0 and losses["rst_split"] == 0 and losses["rst_label"] > 0
+    assert losses["edu_segmenter"] > 0 and losses["rst_split"] > 0
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n"])
