@@ -103,7 +103,7 @@ class BatchPipe(Pipe):
 class TorchPipe(BatchPipe, TrainablePipe):
     """A trainable component around a torch net.
 
-    Subclasses add `initialize`, `predict`, `set_annotations`, and `learn`, which `update` calls.
+    Subclasses add `initialize`, `set_annotations`, and `learn`, which `update` calls.
     The layout of Docs that have none is read from their text before all of these.
 
     nlp (Language): The pipeline.
@@ -138,6 +138,14 @@ class TorchPipe(BatchPipe, TrainablePipe):
         """
         sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
         self.model.initialize(X=sample)
+
+    def predict(self, docs: Iterable[Doc]) -> list[Any]:
+        """Run Docs through the model without changing them.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (list[Any]): What is predicted for each Doc.
+        """
+        return list(self.predict_batches(docs))
 
     def predict_batches(self, docs: Iterable[Doc]) -> Iterator[Any]:
         """Run Docs through the model, a bounded number of tokens at a time.

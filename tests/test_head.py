@@ -189,8 +189,8 @@ def over_given_vectors():
     nlp.add_pipe("tok2vec", config={"model": tok2vec})
     sizes = {"width": 24, "hidden_width": 16}
     nlp.add_pipe("syntax", config={"model": {"tok2vec": given, **sizes}, "annotate": True})
-    nlp.add_pipe("edu_segmenter", config={"model": {"tok2vec": own, "hidden_width": 16},
-                                          "threshold": 0.15, "store_probs": True})  # fmt: skip
+    segmenter = {"tok2vec": own, "hidden_width": 16}
+    nlp.add_pipe("edu_segmenter", config={"model": segmenter, "threshold": 0.15})
     parser = {"tok2vec": own, "hidden_width": 16, "classifier_width": 8, "text_features": True}
     nlp.add_pipe("rst_parser", config={"model": parser})
     gold = doc_from_edus(nlp, ["It rained,", "so we stayed."])
@@ -228,9 +228,9 @@ def test_white_space_around_a_text_changes_nothing(over_given_vectors, before, a
     assert [(t.dep_, t.head.i - start) for t in own] == [(t.dep_, t.head.i) for t in other]
     np.testing.assert_allclose(SYNTAX_VECTORS[padded][start:end], SYNTAX_VECTORS[plain], atol=1e-5)
     assert not np.delete(SYNTAX_VECTORS[padded], np.s_[start:end], axis=0).any()
-    probs = padded.user_data["edu_probs"]
-    assert probs[start:end] == pytest.approx(plain.user_data["edu_probs"], abs=1e-5)
-    assert not any(probs[:start] + probs[end:])
+    own, other = nlp.get_pipe("edu_segmenter").predict_probs([padded, plain])
+    np.testing.assert_allclose(own[start:end], other, atol=1e-5)
+    assert not any(own[:start]) and not any(own[end:])
 
 
 def test_training_goes_through_white_space_around_texts(over_given_vectors):
@@ -262,3 +262,49 @@ def test_edus_in_the_white_space_at_the_ends_of_a_text_break_nothing(over_given_
     middle = len(doc) // 2
     doc.spans["edus"] = [doc[:1], doc[1:middle], doc[middle : len(doc) - 1], doc[len(doc) - 1 :]]
     assert len(nlp(doc)._.rst_tree) == 4
+
+
+# The bundled pipeline
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return spacy_rst.load()
+
+
+def short_texts(nlp):
+    """Thirty texts of one to three EDUs, in the languages of the sample treebank."""
+    docs = sample_docs(nlp)
+    edus = [doc.spans["edus"] for doc in docs]
+    texts = [
+        doc[group[first].start : group[min(first + n, len(group) - 1)].end].text
+        for n in range(3)
+        for first in (0, 2, 4)
+        for doc, group in zip(docs, edus, strict=True)
+        if len(group) > first
+    ]
+    assert len(texts) >= 30
+    return texts[:: len(texts) // 30][:30]
+
+
+def tree_of(doc):
+    start = doc[word_range(doc)[0] :].start_char
+    places = [(edu.start_char - start, edu.end_char - start) for edu in doc.spans["edus"]]
+    return places, doc._.rst_tree.splits
+
+
+@pytest.mark.xfail(reason="until the piece encoder does not read white space at the ends of a text")
+@pytest.mark.parametrize("before, after", [("", "\n"), ("\n", ""), ("\n\n", "\n\n")])
+def test_white_space_around_short_texts_leaves_the_bundled_pipelines_trees(bundled, before, after):
+    texts = short_texts(bundled)
+    plain = [tree_of(doc) for doc in bundled.pipe(texts)]
+    padded = [tree_of(doc) for doc in bundled.pipe(before + text + after for text in texts)]
+    assert padded == plain
+
+
+@pytest.mark.parametrize("listened_to, listener", [("syntax", "rst_parser"), ("tok2vec", "syntax")])
+def test_listeners_of_the_bundled_pipeline_can_be_replaced(bundled, listened_to, listener):
+    texts = short_texts(bundled)[:5]
+    nlp = spacy_rst.load()
+    nlp.replace_listeners(listened_to, listener, ["model.tok2vec"])
+    assert [tree_of(nlp(text)) for text in texts] == [tree_of(bundled(text)) for text in texts]

@@ -145,15 +145,6 @@ class RstParser(TorchPipe):
             raise RstError(Errors.R200.format(wanted="a gold tree", name=self.name))
         return found
 
-    def predict(self, docs: Iterable[Doc]) -> list[ParsedTree]:
-        """Parse Docs without changing them.
-
-        docs (Iterable[Doc]): The Docs, with EDUs.
-        RETURNS (list[ParsedTree]): A tree per Doc, with labels as numbers.
-        RAISES (RstError): If a Doc's EDUs are missing or wrong.
-        """
-        return list(self.predict_batches(docs))
-
     def set_annotations(self, docs: Iterable[Doc], trees: Sequence[ParsedTree]) -> None:
         """Hang trees on Docs, with the model's probabilities as scores.
 

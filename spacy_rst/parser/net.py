@@ -165,22 +165,11 @@ class RstNet(RecurrentNet):
 
     token_width (int): Width of the token vectors.
     n_labels (int): Number of joint relation and nuclearity labels.
-    hidden_width (int): Width of e_i, of v_i and of the pointer's state. It must be even: each
-        direction of the BiGRU gives half of v_i, and of the pointer's first state, which is the
-        last layer's final forward and backward state side by side.
-    encoder_layers (int): Layers of the BiGRU.
-    classifier_width (int): Width of the classifier's latent features. Labelling costs
-        n_labels * classifier_width^2 per split: the dearest part of parsing a long document.
     make_splitter (Callable[[int, int], Splitter]): Makes the splitter from the hidden width and
         the number of boundary codes.
-    layer_norm (bool): Normalise the vectors e_i.
     n_features (int): Number of further features per EDU.
     n_boundary_kinds (int): Number of kinds of boundaries between EDUs, 0 for a net that takes none.
-    attention (bool): Pool the tokens of an EDU by attention instead of taking their mean.
-    label_ends (bool): Show the classifier the first and the last EDU of each part, too.
-    label_smoothing (float): Share of the label targets that is spread over all labels. Split
-        targets are never smoothed.
-    loss_per (str): What the losses are means over, "document" or "edu".
+    hidden_width, ... (Any): The other options are described at `model.build_rst_parser`.
     RAISES (RstError): For sizes that make no network.
     """
 

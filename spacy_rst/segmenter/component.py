@@ -31,7 +31,6 @@ SCORE_WEIGHTS = {
     "edu_span_f": None,
     "edu_per_lang": None,
 }
-PROBS_KEY = "edu_probs"
 
 
 @Language.factory(
@@ -42,7 +41,6 @@ PROBS_KEY = "edu_probs"
         "threshold": 0.5,
         "use_sentences": True,
         "overwrite": False,
-        "store_probs": False,
         "max_batch_tokens": 20_000,
         "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"},
     },
@@ -58,8 +56,6 @@ class EduSegmenter(TorchPipe):
         shorter EDUs.
     use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
     overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
-    store_probs (bool): Store the probability of a start at each token, as a list of numbers in
-        `doc.user_data["edu_probs"]`.
     max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
     scorer (Callable | None): The scoring method.
 
@@ -76,7 +72,6 @@ class EduSegmenter(TorchPipe):
         threshold: float,
         use_sentences: bool,
         overwrite: bool,
-        store_probs: bool,
         max_batch_tokens: int,
         scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
@@ -84,7 +79,6 @@ class EduSegmenter(TorchPipe):
         self._configured_threshold = _checked_threshold(threshold)
         self.use_sentences = use_sentences
         self.overwrite = overwrite
-        self.store_probs = store_probs
 
     @property
     def threshold(self) -> float:
@@ -167,8 +161,6 @@ class EduSegmenter(TorchPipe):
             borders = read_borders(doc)
             starts = borders.choose_starts(doc_probs >= self.threshold, self.use_sentences)
             set_edus(doc, edus_from_starts(doc, starts, borders))
-            if self.store_probs:
-                doc.user_data[PROBS_KEY] = doc_probs.tolist()
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Find the gradients of a batch.

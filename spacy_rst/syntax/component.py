@@ -145,14 +145,6 @@ class Syntax(TorchPipe, Tok2Vec):
         self.model.attrs["n_labels"] = max(1, len(self.cfg["labels"]))
         self.initialize_model(get_examples)
 
-    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
-        """Make token vectors without changing the Docs.
-
-        docs (Iterable[Doc]): The Docs, through which the encoder has gone.
-        RETURNS (list[Prediction]): What was found for each Doc.
-        """
-        return list(self.predict_batches(docs))
-
     def predict_batch(self, docs: Sequence[Doc]) -> list[Prediction]:
         """Find vectors, and the syntax where it is wanted. See `TorchPipe`."""
         parse = self.annotate and bool(self.cfg["labels"])

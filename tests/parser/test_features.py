@@ -22,9 +22,7 @@ from spacy_rst.parser.spans import CODES_OF_A_KIND, Boundaries
 from spacy_rst.pipe import read_layouts
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.treebank.strip_layout import as_running_text
 from tests.parser.pipelines import own_encoder_pipeline, train
-from tests.sample import examples_from, sample_docs
 
 NLP = spacy.blank("xx")
 ARTICLE = """# Dogs
@@ -274,13 +272,3 @@ def test_learns_from_layout_alone(splitter, tmp_path):
         assert [get_tree(doc).splits for doc in pipeline.pipe(docs)] == expected
     none = [doc_from_edus(nlp, [edu.text for edu in get_edus(doc)]) for doc in docs]
     assert len({str(get_tree(doc).splits) for doc in nlp.pipe(none)}) == 1
-
-
-@pytest.mark.parametrize("splitter", ["pointer", "span"])
-def test_learns_its_training_data_by_heart_with_some_layout_hidden(splitter):
-    nlp = own_encoder_pipeline(splitter=splitter, text_features=True)
-    docs = sample_docs(nlp, ["eu"])
-    docs[1:] = [as_running_text(doc) for doc in docs[1:]]
-    examples = examples_from(nlp, docs)
-    train(nlp, examples)
-    assert nlp.evaluate(examples)["rst_full"] == 1.0

@@ -11,7 +11,7 @@ import srsly
 import torch
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed, registry
-from thinc.api import Adam, ConfigValidationError, Model
+from thinc.api import ConfigValidationError, Model
 
 from spacy_rst.doc import doc_from_edus
 from spacy_rst.parser.features import N_FEATURES
@@ -96,11 +96,6 @@ def test_reloads_equal(splitter, variant):
     assert_same(model.predict(make_docs()), model.copy().predict(make_docs()))
 
 
-def test_an_unbuilt_model_reloads_unbuilt():
-    model = make_model().from_bytes(make_model().to_bytes())
-    assert not model.shims[0].is_built
-
-
 def test_weights_that_run_code_are_refused():
     class Harmful:
         def __reduce__(self):
@@ -131,34 +126,6 @@ def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
     grads = [node.get_grad(name) for node in tok2vec.walk() for name in node.param_names
              if node.has_grad(name)]  # fmt: skip
     assert grads and any(np.abs(grad).sum() > 0 for grad in grads)
-
-
-def test_finish_update_moves_torch_weights_and_clears_gradients():
-    model = initialized()
-    net = model.shims[0].net
-    before = [weight.detach().clone() for weight in net.parameters()]
-    find_losses, backprop = model.begin_update(make_docs())
-    backprop(sum(find_losses([GOLD, NOTHING, NOTHING])))
-    model.finish_update(Adam(0.01))
-    after = list(net.parameters())
-    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
-    assert all(not weight.grad.any() for weight in after if weight.grad is not None)
-
-
-@pytest.mark.parametrize("docs", [slice(1, 2), slice(1, 3)])
-def test_batches_without_splits_have_no_loss_and_no_gradient(docs):
-    model = initialized()
-    batch = make_docs()[docs]
-    find_losses, backprop = model.begin_update(batch)
-    losses = find_losses([NOTHING] * len(batch))
-    assert [float(loss.detach()) for loss in losses] == [0, 0]
-    backprop(sum(losses))
-
-
-def test_docs_of_white_space_alone_have_no_gradient():
-    model = initialized()
-    find_losses, backprop = model.begin_update([spacy.blank("xx").make_doc("\n\n")])
-    backprop(sum(find_losses([NOTHING])))
 
 
 def test_text_features_reach_the_net():

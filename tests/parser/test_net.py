@@ -597,31 +597,6 @@ def test_each_place_of_dropout_is_at_work(splitter):
         assert len(losses) > 1, place
 
 
-def test_dropout_acts_on_edu_means_and_on_boundaries():
-    net = make_net(encoder_layers=1, dropout=0.5).train()
-    batch = make_batch([8])
-    assert not torch.equal(net.encode(batch).state, net.encode(batch).state)
-    with torch.no_grad():
-        net.combine.weight[:, :HIDDEN_WIDTH] = 0  # leaves the boundary tokens
-    assert not torch.equal(net.encode(batch).edus, net.encode(batch).edus)
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS)
-def test_overfits_random_documents(splitter):
-    net = make_net(splitter, hidden_width=32, classifier_width=16, dropout=0.0).train()
-    counts = [5, 1, 14, 2, 9]
-    batch, gold = make_batch(counts), make_gold(counts)
-    optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
-    for _ in range(150):
-        optimizer.zero_grad()
-        sum(net.loss(net.encode(batch), gold)).backward()
-        optimizer.step()
-    net.eval()
-    for tree, expected in zip(net.decode(net.encode(batch)), gold, strict=True):
-        np.testing.assert_array_equal(tree.splits, expected.splits.numpy())
-        np.testing.assert_array_equal(tree.labels, expected.labels.numpy())
-
-
 # Shapes of trees
 
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Adam
 
@@ -122,31 +122,6 @@ def test_long_docs_are_cut_into_windows_and_batches(monkeypatch):
     assert [edu_texts(doc) for doc in nlp.pipe(docs)]
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n", " \t \n"])
-def test_no_text_no_edus(nlp, text):
-    assert edu_texts(nlp(text)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "word",
-        "\n word ",
-        "!?... -- ,;: )(",
-        "🙂👩‍👩‍👧 🇳🇱 ok 🙂",
-        "הכלב ישן בגינה, אף על פי שיורד גשם.",
-        "سگ در باغ می‌خوابد، هرچند باران می‌بارد.",
-        "狗在花园里睡觉，虽然下着雨。",
-        "犬は庭で寝ています。雨が降っているのに。",
-        "e\u0301 \u200b \u00a0x\u00a0 \ufeff",
-    ],
-)
-def test_edus_are_a_partition_in_any_script(nlp, text):
-    doc = nlp(text)
-    assert get_edus(doc)
-    assert doc.spans["edus"][0].start == next(t.i for t in doc if not t.is_space)
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(max_size=80)
@@ -223,18 +198,6 @@ def test_keeps_edus_that_are_there_unless_told_otherwise(changeable):
     assert edu_texts(changeable(doc)) == edu_texts(changeable(doc.text)) != own
 
 
-def test_probabilities_are_stored_on_request_and_survive(changeable):
-    assert "edu_probs" not in changeable(TEXTS[0]).user_data
-    segmenter_of(changeable).store_probs = True
-    doc = changeable(TEXTS[0])
-    probs = doc.user_data["edu_probs"]
-    (expected,) = segmenter_of(changeable).predict_probs([doc])
-    assert probs == pytest.approx(expected.tolist())
-    assert Doc(doc.vocab).from_bytes(doc.to_bytes()).user_data["edu_probs"] == probs
-    (again,) = DocBin(docs=[doc], store_user_data=True).get_docs(doc.vocab)
-    assert list(again.user_data["edu_probs"]) == probs
-
-
 def test_documents_without_gold_edus_teach_nothing_but_stay_in_the_batch(fresh):
     examples = sample_examples(fresh, ["en"])
     untold = Example(fresh.make_doc("No EDUs here."), fresh.make_doc("No EDUs here."))
@@ -267,17 +230,6 @@ def test_the_gradient_is_that_of_the_loss_and_spares_white_space(fresh):
         assert (gradient[position] == 0) == token.is_space
 
 
-def test_the_loss_does_not_grow_with_the_batch(fresh):
-    examples = sample_examples(fresh, ["en"])[:1]
-    fresh.initialize(lambda: examples)
-    segmenter = segmenter_of(fresh)
-    scores, _ = segmenter.model.begin_update([examples[0].predicted])
-    loss, (gradient,) = segmenter.get_loss(examples, scores)
-    loss_of_two, (gradient_of_two, _) = segmenter.get_loss(examples * 2, scores * 2)
-    assert loss_of_two == pytest.approx(loss)
-    np.testing.assert_allclose(gradient_of_two, gradient / 2)
-
-
 def test_the_loss_is_recorded_under_the_components_name():
     nlp = spacy.blank("xx")
     nlp.add_pipe("edu_segmenter", name="units", config=segmenter_config())
@@ -295,14 +247,6 @@ def test_empty_docs_can_be_learned_from(fresh):
     optimizer = fresh.initialize(lambda: examples)
     assert fresh.update([empty], sgd=optimizer)["edu_segmenter"] == 0.0
     assert fresh.update(examples, sgd=optimizer)["edu_segmenter"] > 0.0
-
-
-def test_the_config_decides_what_a_loaded_segmenter_has_a_mean_over(nlp):
-    examples = sample_examples(nlp, ["en"])[:1]
-    per_edu = segmenter_pipeline(loss_per="edu").from_bytes(nlp.to_bytes())
-    scores = [np.zeros(len(examples[0].predicted), dtype="f")]
-    losses = [segmenter_of(pipe).get_loss(examples, scores)[0] for pipe in (nlp, per_edu)]
-    assert losses[0] == pytest.approx(losses[1] * len(examples[0].reference.spans["edus"]))
 
 
 @pytest.mark.parametrize("loss_per, divisor", [("document", 2), ("edu", 5)])

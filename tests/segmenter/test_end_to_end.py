@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.training.initialize import init_nlp
-from spacy.training.loop import train as train_loop
-from spacy.util import load_config, load_model_from_config
-from thinc.api import Config
 
 from spacy_rst import doc_from_edus
-from spacy_rst.doc import get_edus
 from tests.parser.pipelines import TRANSFORMER_LISTENER, transformer_pipeline
-from tests.sample import sample_docs, write_corpus
 from tests.segmenter.pipelines import (
     joint_pipeline,
     sample_examples,
@@ -105,39 +99,3 @@ def test_learns_over_a_shared_transformer(tmp_path_factory):
     assert history[-1]["edu_segmenter"] < history[0]["edu_segmenter"]
     assert history[0]["transformer"] > 0
     assert nlp("Txakurra lo dago, euria ari badu ere.")._.rst_tree is not None
-
-
-@pytest.mark.parametrize("name", ["joint_cpu", "xlmr_joint"])
-def test_joint_configs_are_complete(name):
-    import spacy_rst.encoder.xlmr  # noqa: F401  (registers the architecture)
-
-    config = load_config(CONFIGS / f"{name}.cfg")
-    nlp = load_model_from_config(config, auto_fill=False, validate=True)
-    assert nlp.pipe_names[1:3] == ["edu_segmenter", "rst_parser"]
-    filled = nlp.config.interpolate()
-    for component in nlp.pipe_names:
-        assert filled["components"][component] == config.interpolate()["components"][component]
-    assert filled["corpora"]["train"]["gold_edus"] and not filled["corpora"]["dev"]["gold_edus"]
-    known = set(nlp.get_pipe_meta("edu_segmenter").default_score_weights)
-    known |= set(nlp.get_pipe_meta("rst_parser").default_score_weights)
-    assert set(filled["training"]["score_weights"]) == known
-
-
-def test_the_joint_config_trains_and_scores_end_to_end(tmp_path):
-    corpus = write_corpus(tmp_path / "eu.spacy", sample_docs(spacy.blank("xx"), ["eu"]))
-    overrides = {
-        "paths.train": str(corpus),
-        "paths.dev": str(corpus),
-        "components.tok2vec.model.tok2vec.encode.width": 32,
-        "components.tok2vec.model.tok2vec.encode.depth": 1,
-        "training.max_steps": 4,
-        "training.eval_frequency": 2,
-    }
-    config: Config = load_config(CONFIGS / "joint_cpu.cfg", overrides)
-    nlp = init_nlp(config)
-    nlp, _ = train_loop(nlp, tmp_path)
-    scores = spacy.load(tmp_path / "model-last").meta["performance"]
-    assert {"edu_f", "rst_full", "edu_per_lang", "rst_per_lang"} <= set(scores)
-    # With gold EDUs the segmentation would be perfect after two steps, too.
-    assert 0 < scores["edu_f"] < 1
-    assert get_edus(nlp("Txakurra lo dago. Euria ari du."))
