@@ -75,7 +75,7 @@ def test_layout_can_be_hidden(model, nlp, tmp_path):
         assert srsly.read_json(output)["layout"] == layout
 
 
-SEARCH = "--components.rst_parser.model.search_edus"
+SEARCH = "--components.rst_parser.model.splitter.search_edus"
 
 
 def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path):
@@ -91,9 +91,10 @@ def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path
 
 
 def test_settings_reach_the_pipeline(model, corpora):
-    pointer = ("--components.rst_parser.model.splitter", "pointer")
+    name = "--components.rst_parser.model.splitter.@architectures"
+    pointer = (name, "spacy_rst.PointerSplitter.v1")
     result = run(model, *corpora, SEARCH, "50", *pointer)
-    assert result.exit_code == 1 and "R256" in result.output
+    assert result.exit_code == 1 and "search_edus" in f"{result.output}{result.exception}"
 
 
 def test_documents_without_trees_are_scored_by_their_edus(nlp, tmp_path):
