@@ -212,7 +212,7 @@ class RstParser(TorchPipe):
         net = get_net(self.model)
         if splits is not None:
             if not isinstance(net.splitter, SpanSplitter):
-                raise ValueError("A pointer has no weight that scales its scores alone")
+                raise ValueError("A PointerSplitter has no weight that scales its scores alone")
             net.splitter.apply_temperature(splits)
         if labels is not None:
             net.classifier.apply_temperature(labels)
