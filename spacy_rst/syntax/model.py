@@ -61,7 +61,7 @@ def build_syntax(
     dropout: float | None = 0.33,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A BiLSTM with a tagger and a biaffine dependency parser, whose findings are mixed into the
-    token vectors: an encoder like others, of which the `syntax` component can ask more.
+    token vectors.
 
     tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `tok2vec` or
         `transformer` component, or an encoder of its own.
