@@ -1,5 +1,5 @@
-"""Minimum-risk decoding: a search for the tree with the largest expected number of correct spans, in
-plain NumPy.
+"""Minimum-risk decoding, in plain NumPy: a search for the tree with the largest expected number of
+correct spans.
 
 A splitter gives the probability of each split point of a span. Multiplied top-down, these give the
 probability that a span is reached, that is, that it is in the tree. The sum of these over the spans
