@@ -1,7 +1,7 @@
 """How long the parser's network takes, and how that grows with the number of EDUs.
 
 Five tables: decoding one document, decoding a batch in lockstep against one by one, a training
-step, degenerate trees, and the search against the way from the top. Token vectors and weights are
+step, degenerate trees, and minimum-risk against greedy decoding. Token vectors and weights are
 random, which makes no difference to the time but for the shape of the trees: "natural" trees are
 what the random weights choose, "balanced" ones and chains are forced by cutting every span at one
 place (after all scores were computed). The best of several runs is shown; with one thread it is
@@ -25,9 +25,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from spacy_rst.parser.net import EduBatch, GoldTree, ParsedTree, RstNet
+from spacy_rst.parser.net import EduBatch, GoldSplits, ParsedTree, RstNet
 from spacy_rst.parser.spans import EncodedEdus, prefix_sums
-from spacy_rst.parser.splitters import PointerSplitter
+from spacy_rst.parser.splitters import PointerSplitter, SpanSplitter
 
 # Rough times of comparable parsers for so many EDUs. This script takes them as given: it does not
 # run those parsers, so read the ratio as an order of magnitude.
@@ -43,7 +43,7 @@ def make_net(args: argparse.Namespace, splitter: str, balanced: bool) -> RstNet:
         hidden_width=args.hidden_width,
         encoder_layers=2,
         classifier_width=args.classifier_width,
-        splitter=splitter,
+        make_splitter={"pointer": PointerSplitter, "span": SpanSplitter}[splitter],
     ).eval()
     if balanced:
         force_splits(net, 0.5)
@@ -75,7 +75,7 @@ def make_batch(args: argparse.Namespace, edu_counts: list[int]) -> EduBatch:
     return EduBatch(tokens, starts, starts + TOKENS_PER_EDU, edu_counts)
 
 
-def make_gold(edu_counts: list[int], n_labels: int) -> list[GoldTree]:
+def make_gold(edu_counts: list[int], n_labels: int) -> list[GoldSplits]:
     rng = random.Random(0)
     trees = []
     for count in edu_counts:
@@ -90,7 +90,7 @@ def make_gold(edu_counts: list[int], n_labels: int) -> list[GoldTree]:
                 splits.append((start, split, end))
                 stack += [(split, end), (start, split)]
         labels = [rng.randrange(n_labels) for _ in splits]
-        trees.append(GoldTree(torch.tensor(splits), torch.tensor(labels)))
+        trees.append(GoldSplits(torch.tensor(splits), torch.tensor(labels)))
     return trees
 
 
@@ -128,7 +128,7 @@ def repeats_for(args: argparse.Namespace, n_edus: int) -> int:
     return args.repeats if n_edus <= 1000 else 1
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def report_decoding(args: argparse.Namespace) -> None:
     print("\nOne document (ms). decode = split + label; growth: of decode, per 10 times the EDUs")
     print_row("splitter", "trees", "EDUs", "depth", "encode", "split", "label", "decode", "growth",
@@ -165,7 +165,7 @@ def one_by_one(run: Callable[[EncodedEdus], object], documents: list[EncodedEdus
         run(document)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def report_lockstep(args: argparse.Namespace) -> None:
     print(f"\n{args.batch_size} documents (ms of splitting, and of the whole of decoding)")
     print_row("splitter", "EDUs each", "split 1by1", "split batch", "gain", "all 1by1", "all batch",
@@ -184,7 +184,7 @@ def report_lockstep(args: argparse.Namespace) -> None:
             print_row(splitter, str(n_edus), *cells)
 
 
-def training_step(net: RstNet, batch: EduBatch, gold: list[GoldTree]) -> None:
+def training_step(net: RstNet, batch: EduBatch, gold: list[GoldSplits]) -> None:
     net.zero_grad()
     split_loss, label_loss = net.loss(net.encode(batch), gold)
     (split_loss + label_loss).backward()
@@ -205,7 +205,7 @@ def report_training(args: argparse.Namespace) -> None:
             print_row(splitter, str(n_edus), times[n_edus], growth(times, n_edus))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def report_degenerate(args: argparse.Namespace) -> None:
     print("\nSplitting texts that repeat one EDU, and chains (ms)")
     print_row("splitter", "EDUs", "repeated", "growth", "depth", "chain", "growth")
@@ -232,16 +232,18 @@ def report_degenerate(args: argparse.Namespace) -> None:
             )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def report_search(args: argparse.Namespace) -> None:
-    print("\nThe search for the tree with the most right spans (ms of the whole of decoding)")
-    print_row("EDUs", "from the top", "search", "growth")
+    print("\nMinimum-risk decoding (ms of the whole of decoding)")
+    print_row("EDUs", "greedy", "search", "growth")
     net = make_net(args, "span", balanced=False)
     times: dict[int, float] = {}
     for n_edus in sorted(args.search_edus):
         encoded = net.encode(make_batch(args, [n_edus]))
         greedy = best_ms(partial(net.decode, encoded), args.repeats)
-        times[n_edus] = best_ms(partial(net.decode, encoded, search_edus=n_edus), 1)
+        net.splitter.search_edus = n_edus
+        times[n_edus] = best_ms(partial(net.decode, encoded), 1)
+        net.splitter.search_edus = 0
         print_row(str(n_edus), greedy, times[n_edus], growth(times, n_edus))
 
 

@@ -158,9 +158,9 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Parser: its training, its corpus
     R200 = (
-        "None of the {n_examples} training documents has a gold tree, so '{name}' has nothing to "
-        "learn from. Convert a treebank with 'python -m spacy rst convert', and store the user "
-        "data where you write a DocBin yourself."
+        "None of the training documents has {wanted}, so '{name}' has nothing to learn from. "
+        "Convert a treebank with 'python -m spacy rst convert', and store the user data where you "
+        "write a DocBin yourself."
     )
     R201 = (
         "The text of the document {document} is not that of its gold annotation; they part at "
@@ -171,17 +171,12 @@ class Errors(metaclass=_MessagesWithCodes):
         "The gold EDU {edu!r} of the document {document} begins or ends inside a token. Read the "
         "corpus with spacy_rst.Corpus.v1, which keeps the gold tokens."
     )
-    R203 = "The gold tree of the document {document} cannot be used. {error}"
+    R203 = "The gold annotation of the document {document} cannot be used. {error}"
     R204 = (
         "The label '{label}' of the document {document} is not one of the parser's {n_labels}. A "
         "trained parser takes no new labels: initialize it anew, or map the label to a known one. "
         "Where the labels come from a file, make it again with 'python -m spacy init labels'."
     )
-    R205 = (
-        "There are no labels for '{name}'. Initialize it with examples that have gold trees of two "
-        "or more EDUs, or with a list of labels."
-    )
-    R206 = "Its EDUs were exchanged after the tree was set. Set the EDUs first, then the tree."
     R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
     R221 = "There is no corpus at {path}. Make it with 'python -m spacy rst convert'."
     R222 = "The folder {path} holds no .spacy file. Convert a treebank into it first."
@@ -195,16 +190,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
         "parser. Add 'rst_parser' to it."
     )
-    R250 = "The net needs {name} of at least 1, not {size}: set it in the model's config."
-    R251 = (
-        "The net's hidden_width must be even, as each direction of its recurrent layers gives half "
-        "of it, but it is {width}: set an even number in the model's config."
-    )
-    R253 = "A dropout rate must be at least 0 and less than 1, not {rate}."
-    R256 = (
-        "A search and exploration need scores that do not depend on earlier splits, which the "
-        'pointer does not give: use splitter = "span", or do without them.'
-    )
+    R250 = "The option {name} must be {wanted}, not {value}. Set it in the config."
 
     # Encoders
     R300 = (
@@ -281,30 +267,22 @@ class Errors(metaclass=_MessagesWithCodes):
     R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Syntax
-    R340 = "A chunk of {chunk} tokens is too short for syntax. Set 'chunk' to 2 or more."
+    R340 = (
+        "The component '{listener}' listens to '{name}' as if to a tok2vec. Give it the encoder "
+        "spacy_rst.SyntaxListener.v1."
+    )
 
     # Segmenter
-    R403 = (
-        "Margins of {margin} tokens leave nothing of a window of {window} tokens. Set margin to at "
-        "least 0 and window to more than twice the margin in the model's config."
-    )
-    R404 = "The gold EDUs of the document {document} cannot be used. {error}"
     R405 = (
         "The encoder of '{name}' has no width yet: it listens to a component that is not in the "
         "pipeline or comes later. Add a 'transformer' or 'tok2vec' component before it, or give it "
         "an encoder of its own in [components.{name}.model.tok2vec]."
-    )
-    R406 = (
-        "None of the {n_examples} training documents has gold EDUs, so '{name}' has nothing to "
-        "learn from. Convert a treebank with 'python -m spacy rst convert', or set "
-        "doc.spans['edus'] on the reference Docs."
     )
     R407 = (
         "{n_misaligned} of the {n_edus} gold EDUs begin inside a token; '{name}' will learn that "
         "token as their start. Read the corpus with spacy_rst.Corpus.v1, which keeps the gold "
         "tokens, or use a tokenizer that splits there."
     )
-    R408 = "The threshold {threshold} is no probability. Set a number from 0 to 1."
     R409 = (
         "The Doc has no sentence boundaries to take EDUs from. Add a component that sets them, "
         "such as 'sentencizer', before '{name}'."

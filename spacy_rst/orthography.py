@@ -17,6 +17,18 @@ UNSPACED = (
     "\uff00-\uffef\U00020000-\U0003ffff"
 )
 UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
+# Marks that nothing but a sentence ends with: of Indic scripts, Urdu, Arabic, Chinese and Japanese,
+# Armenian, Burmese, Khmer, Tibetan, Ethiopic. (A Latin point may also end an abbreviation.)
+SURE_SENTENCE_ENDS = "।॥۔؟。｡！？։။។༎።፧፨"
+LATIN_SENTENCE_ENDS = ".!?…"
+# Scripts without capitals, in which Latin marks that follow a whole word end sentences: Arabic, the
+# Indic scripts and those of South-East Asia, Ethiopic.
+UNCASED_LETTER = (
+    "[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\u0900-\u0963\u0970-\u109f\u1200-\u135a\u1780-\u17d3]"
+)
+# Consonants, vowels and tones, but neither the mark of repetition nor that of abbreviation.
+THAI = "[\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e]"
+AFTER_END = "[\"'»”’)\\]}）］｝」』】》〉]"
 
 
 def is_unspaced(character: str) -> bool:

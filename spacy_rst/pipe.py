@@ -9,13 +9,14 @@ from itertools import islice
 from typing import Any
 
 from spacy.errors import Errors as SpacyErrors
+from spacy.language import Language
 from spacy.pipeline import Pipe, TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
+from .doc_layout import LAYOUT_KEY, copy_layout, read_layout
 from .encoder.vectors import check_encoded
 from .shims import LazyNetShim
 from .windows import batch_by_size
@@ -29,21 +30,34 @@ TRANSFORMER_LISTENER = {
 SAMPLE_DOCS = 10
 
 
-def default_model_config(architecture: str, build: Callable[..., Model]) -> dict[str, Any]:
+def default_model_config(
+    architecture: str, build: Callable[..., Model], **blocks: dict[str, Any]
+) -> dict[str, Any]:
     """Write out the config of a component's model that listens to a `transformer`.
 
     architecture (str): The registered name of the architecture.
     build (Callable[..., Model]): The function that is registered under it.
+    **blocks (dict[str, Any]): Blocks of the config that the function has no defaults for.
     RETURNS (dict[str, Any]): The config, with the defaults of the function.
     """
     parameters = inspect.signature(build).parameters.items()
-    options = {name: option.default for name, option in parameters if name != "tok2vec"}
-    return {"@architectures": architecture, **options, "tok2vec": TRANSFORMER_LISTENER}
+    options = {name: option.default for name, option in parameters}
+    blocks = {"tok2vec": TRANSFORMER_LISTENER, **blocks}
+    return {"@architectures": architecture, **options, **blocks}
+
+
+def read_layouts(docs: Iterable[Doc]) -> None:
+    """Read the layout of Docs from their text, where they have none yet.
+
+    docs (Iterable[Doc]): The Docs.
+    """
+    for doc in docs:
+        read_layout(doc)
 
 
 class BatchPipe(Pipe):
-    """A component without weights of its own that parses Docs together, and in which a bad Doc
-    does not take its batch along. Subclasses add `parse`."""
+    """A component that parses Docs together, and in which a bad Doc does not take its batch along.
+    Subclasses add `parse`."""
 
     name: str
     # Errors after which the other Docs of a batch would fare no better alone.
@@ -60,7 +74,7 @@ class BatchPipe(Pipe):
         """Parse a Doc.
 
         doc (Doc): The Doc.
-        RETURNS (Doc): The same Doc, with its tree.
+        RETURNS (Doc): The same Doc.
         """
         self.parse([doc])
         return doc
@@ -80,19 +94,20 @@ class BatchPipe(Pipe):
             except self.hopeless_errors as error:
                 self.get_error_handler()(self.name, self, docs, error)
             except Exception:  # whatever it is, it shows again for the Doc that has it
-                yield from super().pipe(docs)
+                yield from Pipe.pipe(self, docs)
             else:
                 yield from docs
 
 
-class TorchPipe(TrainablePipe):
-    """A trainable component around a torch net, in which a bad Doc does not take its batch along.
+class TorchPipe(BatchPipe, TrainablePipe):
+    """A trainable component around a torch net.
 
-    Subclasses add `initialize`, `predict`, `set_annotations`, and `learn`, which `update` calls.
+    Subclasses add `initialize`, `set_annotations`, and `learn`, which `update` calls.
+    The layout of Docs that have none is read from their text before all of these.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): A model whose first shim is a `LazyNetShim`.
+    nlp (Language): The pipeline.
     name (str): The component's name, under which its loss is recorded.
+    model (Model): A model from `make_head`.
     max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
     scorer (Callable | None): The scoring method.
     """
@@ -102,13 +117,13 @@ class TorchPipe(TrainablePipe):
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[list[Doc], Any],
+        nlp: Language,
         name: str,
+        model: Model[list[Doc], Any],
         max_batch_tokens: int,
         scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        self.vocab = vocab
+        self.vocab = nlp.vocab
         self.model = model
         self.name = name
         self.max_batch_tokens = max_batch_tokens
@@ -123,6 +138,14 @@ class TorchPipe(TrainablePipe):
         sample = [example.predicted for example in islice(get_examples(), SAMPLE_DOCS)]
         self.model.initialize(X=sample)
 
+    def predict(self, docs: Iterable[Doc]) -> list[Any]:
+        """Run Docs through the model without changing them.
+
+        docs (Iterable[Doc]): The Docs.
+        RETURNS (list[Any]): What is predicted for each Doc.
+        """
+        return list(self.predict_batches(docs))
+
     def predict_batches(self, docs: Iterable[Doc]) -> Iterator[Any]:
         """Run Docs through the model, a bounded number of tokens at a time.
 
@@ -136,25 +159,23 @@ class TorchPipe(TrainablePipe):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
         for batch in batch_by_size(docs, self.max_batch_tokens):
             check_encoded(self.model, batch, self.name)
-            yield from self.model.predict(batch)
+            yield from self.predict_batch(batch)
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Process a stream of Docs.
+    def predict_batch(self, docs: Sequence[Doc]) -> Sequence[Any]:
+        """Run Docs through the model at once.
 
-        A Doc that cannot be processed goes to the error handler alone, not with its whole batch.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (int): The number of Docs to buffer.
-        YIELDS (Doc): The Docs in order.
+        docs (Sequence[Doc]): The Docs.
+        RETURNS (Sequence[Any]): What is predicted for each Doc.
         """
-        for docs in minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception:  # whatever it is, __call__ hands it to the error handler
-                processed = (self(doc) for doc in docs)
-                yield from (doc for doc in processed if doc is not None)
-            else:
-                yield from docs
+        return self.model.predict(list(docs))
+
+    def parse(self, docs: Sequence[Doc]) -> None:
+        """Process Docs together.
+
+        docs (Sequence[Doc]): The Docs.
+        """
+        read_layouts(docs)
+        self.set_annotations(docs, self.predict(docs))
 
     def update(
         self,
@@ -181,6 +202,9 @@ class TorchPipe(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.update")
         if not any(len(example.predicted) for example in examples):
             return losses
+        for example in examples:
+            copy_layout(example.reference, example.predicted)
+        read_layouts(example.predicted for example in examples)
         set_dropout_rate(self.model, drop)
         for key, loss in self.learn(examples).items():
             losses[key] += loss

@@ -34,9 +34,12 @@ class RecurrentNet(nn.Module):
         """
         for name, size in {"hidden_width": hidden_width, **sizes}.items():
             if size < 1:
-                raise RstError(Errors.R250.format(name=name, size=size))
-        if hidden_width % 2:
-            raise RstError(Errors.R251.format(width=hidden_width))
+                raise RstError(Errors.R250.format(name=name, wanted="at least 1", value=size))
+        if hidden_width % 2:  # each direction gives half of it
+            wanted = "an even number"
+            raise RstError(
+                Errors.R250.format(name="hidden_width", wanted=wanted, value=hidden_width)
+            )
 
     def set_dropout(self, rate: float) -> None:
         """Change the dropout rate everywhere.
@@ -45,7 +48,8 @@ class RecurrentNet(nn.Module):
         RAISES (RstError): For another rate.
         """
         if not 0 <= rate < 1:
-            raise RstError(Errors.R253.format(rate=rate))
+            wanted = "at least 0 and less than 1"
+            raise RstError(Errors.R250.format(name="dropout", wanted=wanted, value=rate))
         for module in self.modules():
             if isinstance(module, nn.Dropout):
                 module.p = rate

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from .errors import Errors, RstError
-
 Item = TypeVar("Item")
 
 
@@ -40,17 +38,6 @@ def cut_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Wi
             keep_end = end if end == document_end else end - margin
             yield Window(start, end, kept, keep_end)
             kept = keep_end
-
-
-def check_window(window: int, margin: int) -> None:
-    """Refuse windows of which nothing would be kept.
-
-    window (int): The tokens of a window.
-    margin (int): The tokens at each side that are not kept.
-    RAISES (RstError): If they do not go together.
-    """
-    if margin < 0 or window <= 2 * margin:
-        raise RstError(Errors.R403.format(window=window, margin=margin))
 
 
 def batch_by_size(

@@ -15,7 +15,7 @@ from .processes import run_python
 PACKAGE = Path(spacy_rst.__file__).parent
 SETUP = PACKAGE.parent / "setup.cfg"
 HEAVY = ("transformers", "spacy_transformers")
-NETS = ("spacy_rst.parser.net", "spacy_rst.segmenter.net", "spacy_rst.encoder.xlmr")
+NETS = ("spacy_rst.encoder.xlmr",)
 
 COUNT_NETS = """
 import json, sys

@@ -28,7 +28,7 @@ ROOMS = """
     gold
     treebank
     encoder
-    pipe
+    pipe head
     syntax
     segmenter
     parser

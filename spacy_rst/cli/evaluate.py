@@ -68,7 +68,7 @@ def evaluate_cli(
       python -m spacy rst evaluate training/model-best corpus/test.spacy --output metrics.json
       python -m spacy rst evaluate training/model-best corpus/dev --edus both --baselines
       python -m spacy rst evaluate training/model-best corpus/dev
-        --components.rst_parser.model.search_edus 50
+        --components.rst_parser.model.splitter.search_edus 50
     """
     with clean_errors():
         import_code(code)

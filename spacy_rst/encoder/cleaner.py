@@ -6,6 +6,8 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from .listener import SYNTAX_VECTORS
+
 
 @Language.component("vector_cleaner")
 def clean_vectors(doc: Doc) -> Doc:
@@ -18,6 +20,7 @@ def clean_vectors(doc: Doc) -> Doc:
     RETURNS (Doc): The same Doc.
     """
     doc.tensor = np.zeros((0,), dtype="float32")
+    SYNTAX_VECTORS.pop(doc, None)
     if Doc.has_extension("trf_data"):
         doc._.trf_data = None
     return doc

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from spacy.attrs import IDX, LENGTH
@@ -12,15 +11,12 @@ from spacy.ml.models.tok2vec import get_tok2vec_width
 from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from thinc.api import Model, xp2torch
+from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, RstError
-from ..shims import LazyNetShim
 from .alignment import Ints
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from .listener import SYNTAX_VECTORS, SyntaxListener
 
 
 def initialize_encoder(model: Model, docs: Sequence[Doc] | None, component: str) -> int:
@@ -57,31 +53,17 @@ def check_encoded(model: Model, docs: Sequence[Doc], component: str) -> None:
                 if doc._.trf_data is None:
                     raise RstError(Errors.R310.format(name=component))
                 continue
-            if doc.tensor is None or not doc.tensor.size:
+            is_own = isinstance(listener, SyntaxListener)
+            vectors = SYNTAX_VECTORS.get(doc) if is_own else doc.tensor
+            if vectors is None or not vectors.size:
                 raise RstError(Errors.R310.format(name=component))
-            width, found = listener.get_dim("nO"), doc.tensor.shape[1]
+            width, found = listener.get_dim("nO"), vectors.shape[1]
             if width != found:
                 raise RstError(Errors.R311.format(name=component, width=width, found=found))
 
 
 def _listeners(model: Model) -> list[Model]:
     return [node for node in model.get_ref("tok2vec").walk() if hasattr(node, "upstream_name")]
-
-
-def join_vectors(vectors: Sequence[Floats2d], width: int, model: Model) -> Tensor:
-    """Put all token vectors in one tensor. Those of empty Docs may have no width.
-
-    vectors (Sequence[Floats2d]): The token vectors of each Doc.
-    width (int): Their width.
-    model (Model): The model, on whose device the tensor shall be.
-    RETURNS (Tensor): Float (total_tokens, width).
-    """
-    filled = [doc_vectors for doc_vectors in vectors if len(doc_vectors)]
-    if len(filled) == 1:
-        joined = filled[0]
-    else:
-        joined = model.ops.xp.concatenate(filled) if filled else model.ops.alloc2f(0, width)
-    return xp2torch(joined, device=cast(LazyNetShim, model.shims[0]).device)
 
 
 def split_vectors(vectors: Floats2d, docs: Sequence[Doc]) -> list[Floats2d]:

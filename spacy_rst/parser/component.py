@@ -1,33 +1,32 @@
 """The pipeline component `rst_parser`: from EDUs to `doc._.rst_tree`."""
 
-from __future__ import annotations
-
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..doc import set_edus, set_tree
-from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
-from ..pipe import TorchPipe, default_model_config
+from ..gold import GoldTree, read_gold_tree
+from ..head import get_net
+from ..pipe import TorchPipe, default_model_config, read_layouts
 from ..relations import split_label
-from ..scoring.scorer import score_trees
 from ..tree import RstTree
-from .gold import GoldAnnotation, read_gold
-from .model import build_rst_parser, encode_docs, get_net
+from .model import build_rst_parser, encode_docs
+from .net import GoldSplits, ParsedTree
+from .spans import Choices
+from .splitters import SpanSplitter
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from .net import GoldTree, ParsedTree
-    from .spans import Choices
-
-DEFAULT_MODEL = default_model_config("spacy_rst.RstParser.v1", build_rst_parser)
+DEFAULT_MODEL = default_model_config(
+    "spacy_rst.RstParser.v1",
+    build_rst_parser,
+    splitter={"@architectures": "spacy_rst.PointerSplitter.v1"},
+)
 
 SCORE_WEIGHTS = {
     "rst_span": 0.2,
@@ -53,24 +52,14 @@ SCORE_WEIGHTS = {
     },
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_rst_parser(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], list[ParsedTree]],
-    max_batch_tokens: int,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> RstParser:
-    """Make an `rst_parser` component. See `RstParser` for the arguments.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (RstParser): The component.
-    """
-    return RstParser(nlp.vocab, model, name, max_batch_tokens=max_batch_tokens, scorer=scorer)
-
-
 class RstParser(TorchPipe):
     """Builds the discourse tree of each Doc over the EDUs in `doc.spans["edus"]`.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name, under which its loss is recorded.
+    model (Model[list[Doc], list[ParsedTree]]): A `spacy_rst.RstParser.v1`.
+    max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
 
     DOCS: docs/rst_parser.md
     """
@@ -79,22 +68,13 @@ class RstParser(TorchPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[list[Doc], Any],
-        name: str = "rst_parser",
-        *,
-        max_batch_tokens: int = 20_000,
-        scorer: Callable[..., dict[str, Any]] | None = score_trees,
+        nlp: Language,
+        name: str,
+        model: Model[list[Doc], list[Any]],
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        vocab (Vocab): The shared vocabulary.
-        model (Model[list[Doc], list[ParsedTree]]): A `spacy_rst.RstParser.v1`.
-        name (str): The component's name, under which its loss is recorded.
-        max_batch_tokens (int): The most tokens that are parsed at once. A longer Doc goes alone.
-        scorer (Callable | None): The scoring method.
-        """
-        super().__init__(vocab, model, name, max_batch_tokens, scorer)
+        super().__init__(nlp, name, model, max_batch_tokens, scorer)
         self.cfg["labels"] = []
 
     @property
@@ -112,7 +92,7 @@ class RstParser(TorchPipe):
 
         label (str): Relation and nuclearity, e.g. "Elaboration-NS".
         RETURNS (int): 0 if the label is there already, otherwise 1.
-        RAISES (ValueError): If the parser has its weights already, or the label is none.
+        RAISES (ValueError): If the parser has its weights already, or the label is not one.
         """
         split_label(label)
         if label in self.cfg["labels"]:
@@ -144,7 +124,8 @@ class RstParser(TorchPipe):
         for label in known:
             split_label(label)
         if not known:
-            raise RstError(Errors.R205.format(name=self.name))
+            wanted = "a gold tree with two or more EDUs"
+            raise RstError(Errors.R200.format(wanted=wanted, name=self.name))
         self.cfg["labels"] = known
         self.model.set_dim("nO", len(known), force=True)
         self.initialize_model(get_examples)
@@ -155,23 +136,14 @@ class RstParser(TorchPipe):
         found: set[str] = set()
         for example in examples:
             n_examples += 1
-            gold = read_gold(example, labels)
+            gold = read_gold_tree(example, labels)
             if gold is not None:
                 n_trees += 1
                 found.update(gold.labels)
         # With labels one may initialize without data, for which spaCy makes up a single example.
         if not n_trees and (labels is None or n_examples > 1):
-            raise RstError(Errors.R200.format(n_examples=n_examples, name=self.name))
+            raise RstError(Errors.R200.format(wanted="a gold tree", name=self.name))
         return found
-
-    def predict(self, docs: Iterable[Doc]) -> list[ParsedTree]:
-        """Parse Docs without changing them.
-
-        docs (Iterable[Doc]): The Docs, with EDUs.
-        RETURNS (list[ParsedTree]): A tree per Doc, with labels as numbers.
-        RAISES (RstError): If a Doc's EDUs are missing or wrong.
-        """
-        return list(self.predict_batches(docs))
 
     def set_annotations(self, docs: Iterable[Doc], trees: Sequence[ParsedTree]) -> None:
         """Hang trees on Docs, with the model's probabilities as scores.
@@ -194,37 +166,24 @@ class RstParser(TorchPipe):
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Find the gradients of a batch. The predicted Docs get the gold EDUs, whatever they had
-        before, or a single one where there is no gold tree and nothing to learn.
+        before, and none where there is no gold tree.
 
         examples (Sequence[Example]): The batch.
         RETURNS (dict[str, float]): The loss and its parts.
         """
-        golds = [read_gold(example, self.cfg["labels"]) for example in examples]
+        golds = [read_gold_tree(example, self.cfg["labels"]) for example in examples]
         docs = [example.predicted for example in examples]
-        for example, doc, gold in zip(examples, docs, golds, strict=True):
-            copy_layout(example.reference, example.predicted)
-            set_edus(doc, gold.edus if gold else [doc[:]] if len(doc) else [])
+        for doc, gold in zip(docs, golds, strict=True):
+            # What has no tree is encoded, as a listener takes whole batches only, and no more.
+            set_edus(doc, gold.edus if gold else [])
         find_losses, backprop = self.model.begin_update(docs)
-        split_loss, label_loss = find_losses(self._gold_trees(golds))
+        split_loss, label_loss = find_losses(self._gold_splits(golds))
         backprop(split_loss + label_loss)
         parts = {"rst_split": split_loss.item(), "rst_label": label_loss.item()}
         return {self.name: sum(parts.values()), **parts}
 
-    def get_loss(
-        self, examples: Iterable[Example], scores: Callable[..., tuple[Tensor, Tensor]]
-    ) -> tuple[Tensor, Tensor]:
-        """Compare a batch with its gold trees.
-
-        examples (Iterable[Example]): The batch.
-        scores (Callable): What the model's `begin_update` returned for the predicted Docs.
-        RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss. The callback of
-            `begin_update` takes their sum.
-        """
-        golds = [read_gold(example, self.cfg["labels"]) for example in examples]
-        return scores(self._gold_trees(golds))
-
     def gold_choices(self, example: Example) -> tuple[Choices | None, Choices]:
-        """Compare what the parser holds for likely in the spans of a gold tree with the tree.
+        """Compare the parser's probabilities in the spans of a gold tree with the tree.
 
         example (Example): The document with its gold tree, two EDUs or more. The predicted Doc has
             gone through the components before the parser, and gets the gold EDUs.
@@ -232,12 +191,13 @@ class RstParser(TorchPipe):
             without those that the parser does not know.
         RAISES (ValueError): If the example has no gold tree.
         """
-        gold = read_gold(example)
+        gold = read_gold_tree(example)
         if gold is None:
             raise ValueError("The example has no gold tree")
+        read_layouts([example.predicted])
         set_edus(example.predicted, gold.edus)
         encoded = encode_docs(self.model, [example.predicted])
-        return get_net(self.model).gold_choices(encoded, self._gold_trees([gold]))
+        return get_net(self.model).gold_choices(encoded, self._gold_splits([gold]))
 
     def apply_temperature(
         self, *, splits: float | None = None, labels: float | None = None
@@ -247,23 +207,21 @@ class RstParser(TorchPipe):
         splits (float | None): Temperature by which the scores of split points are divided: more
             than 1 makes the parser less sure. A pointer takes none.
         labels (float | None): The same for labels.
-        RAISES (ValueError): If the splitter knows no temperature.
+        RAISES (ValueError): If there is a temperature for a pointer.
         """
         net = get_net(self.model)
         if splits is not None:
+            if not isinstance(net.splitter, SpanSplitter):
+                raise ValueError("A PointerSplitter has no weight that scales its scores alone")
             net.splitter.apply_temperature(splits)
         if labels is not None:
             net.classifier.apply_temperature(labels)
 
-    def _gold_trees(self, golds: Sequence[GoldAnnotation | None]) -> list[GoldTree]:
-        import torch
-
-        from .net import GoldTree
-
+    def _gold_splits(self, golds: Sequence[GoldTree | None]) -> list[GoldSplits]:
         label_ids = {label: number for number, label in enumerate(self.cfg["labels"])}
         rows = [([], []) if gold is None else (gold.splits, gold.labels) for gold in golds]
         return [
-            GoldTree(
+            GoldSplits(
                 torch.tensor(splits, dtype=torch.long).view(-1, 3),
                 torch.tensor([label_ids.get(label, -1) for label in labels], dtype=torch.long),
             )

@@ -1,12 +1,12 @@
 """The parser's network in plain torch: EDU encoder, splitter, label classifier.
 
-The encoder and the classifier follow Liu, Shi & Chen (2020), appendix A. `GoldTree` and
-`ParsedTree` speak of EDU indices local to a document; all others are absolute, see `spans.py`.
+The encoder and the classifier follow Liu, Shi & Chen (2020), appendix A. `GoldSplits` and
+`ParsedTree` use EDU indices local to a document; all others are absolute, see `spans.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,12 @@ from .spans import (
     Boundaries,
     Choices,
     EncodedEdus,
+    embed_codes,
     prefix_sums,
     segment_log_softmax,
     span_means,
 )
-from .splitters import SPLITTERS, embed_codes
+from .splitters import SpanSplitter, Splitter
 
 # Elements of the biaffine product's widest intermediate (8 MB in float32): labels are taken in
 # groups, so that it stays in the cache whatever the length of the documents.
@@ -53,7 +54,7 @@ class EduBatch:
 
 
 @dataclass
-class GoldTree:
+class GoldSplits:
     """The gold tree of a document with m EDUs.
 
     splits (Tensor): Long (m-1, 3), rows of (start, split, end) over the document's own EDU
@@ -69,7 +70,7 @@ class GoldTree:
 class ParsedTree:
     """The predicted tree of a document with m EDUs; all arrays are empty where m < 2.
 
-    splits (np.ndarray): Int (m-1, 3), rows of (start, split, end) as in `GoldTree`.
+    splits (np.ndarray): Int (m-1, 3), rows of (start, split, end) as in `GoldSplits`.
     labels (np.ndarray): Int (m-1,), the likeliest label of each split.
     split_probs (np.ndarray): Float (m-1,), the probability of each split point in its span.
     label_probs (np.ndarray): Float (m-1,), the probability of each label.
@@ -164,18 +165,11 @@ class RstNet(RecurrentNet):
 
     token_width (int): Width of the token vectors.
     n_labels (int): Number of joint relation and nuclearity labels.
-    hidden_width (int): Width of e_i, of v_i and of the pointer's state. It must be even: each
-        direction of the BiGRU gives half of v_i, and of the pointer's first state, which is the
-        last layer's final forward and backward state side by side.
-    encoder_layers (int): Layers of the BiGRU.
-    classifier_width (int): Width of the classifier's latent features. Labelling costs
-        n_labels * classifier_width^2 per split: the dearest part of parsing a long document.
-    splitter (str): A key of `SPLITTERS`.
-    layer_norm (bool): Normalise the vectors e_i.
+    make_splitter (Callable[[int, int], Splitter]): Makes the splitter from the hidden width and
+        the number of boundary codes.
     n_features (int): Number of further features per EDU.
     n_boundary_kinds (int): Number of kinds of boundaries between EDUs, 0 for a net that takes none.
-    attention (bool): Weigh the tokens of an EDU by what they are, instead of taking their mean.
-    label_ends (bool): Show the classifier the first and the last EDU of each part, too.
+    hidden_width, ... (Any): The other options are described at `model.build_rst_parser`.
     RAISES (RstError): For sizes that make no network.
     """
 
@@ -187,12 +181,14 @@ class RstNet(RecurrentNet):
         hidden_width: int,
         encoder_layers: int,
         classifier_width: int,
-        splitter: str,
+        make_splitter: Callable[[int, int], Splitter],
         layer_norm: bool = False,
         n_features: int = 0,
         n_boundary_kinds: int = 0,
         attention: bool = False,
         label_ends: bool = False,
+        label_smoothing: float = 0.0,
+        loss_per: str = "document",
     ):
         super().__init__()
         self.check_sizes(
@@ -202,6 +198,7 @@ class RstNet(RecurrentNet):
             encoder_layers=encoder_layers,
             classifier_width=classifier_width,
         )
+        self.label_smoothing, self.loss_per = label_smoothing, loss_per
         self.encoder = nn.GRU(
             token_width, hidden_width // 2, encoder_layers, bidirectional=True, batch_first=True
         )
@@ -209,7 +206,7 @@ class RstNet(RecurrentNet):
         self.combine = FastLinear(hidden_width + 2 * token_width + n_features, hidden_width)
         self.normalize = nn.LayerNorm(hidden_width) if layer_norm else nn.Identity()
         n_codes = n_boundary_kinds * CODES_OF_A_KIND
-        self.splitter = SPLITTERS[splitter](hidden_width, n_codes)
+        self.splitter = make_splitter(hidden_width, n_codes)
         self.classifier = LabelClassifier(
             hidden_width, classifier_width, n_labels, n_codes, with_ends=label_ends
         )
@@ -244,27 +241,14 @@ class RstNet(RecurrentNet):
         edus = self.normalize(self.combine(torch.cat(parts, dim=1)))
         return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
 
-    def loss(
-        self,
-        encoded: EncodedEdus,
-        gold: Sequence[GoldTree],
-        *,
-        label_smoothing: float = 0.0,
-        per: str = "document",
-        exploration: float = 0.0,
-    ) -> tuple[Tensor, Tensor]:
+    def loss(self, encoded: EncodedEdus, gold: Sequence[GoldSplits]) -> tuple[Tensor, Tensor]:
         """The paper's two losses, with teacher forcing.
 
         Each is a sum of cross entropies over the splits, as in the paper, divided by the number
-        of documents (or of EDUs), so that the batch size does not change the step.
+        of documents with EDUs (or of EDUs), so that the batch size does not change the step.
 
         encoded (EncodedEdus): The encoded documents.
-        gold (Sequence[GoldTree]): Their gold trees.
-        label_smoothing (float): Share of the label targets that is spread over all labels. Split
-            targets are never smoothed.
-        per (str): What the losses are means over, "document" or "edu".
-        exploration (float): Weight in the split loss of spans to which the net comes by its own
-            mistakes, and which the gold trees do not have.
+        gold (Sequence[GoldSplits]): Their gold trees.
         RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss.
         RAISES (ValueError): Where a tree does not fit its document.
         """
@@ -272,34 +256,33 @@ class RstNet(RecurrentNet):
         if not len(spans):
             nothing = encoded.edus.sum() * 0
             return nothing, nothing
-        split_loss = -self.splitter.gold_log_probs(encoded, spans).sum()
-        if exploration:
-            explored = self.splitter.explored_log_probs(encoded, spans).sum()
-            split_loss = split_loss - exploration * explored
+        split_loss = self.splitter.loss(encoded, spans)
         label_loss = F.cross_entropy(
             self.classifier(encoded, spans),
             labels,
             reduction="sum",
-            label_smoothing=label_smoothing,
+            label_smoothing=self.label_smoothing,
         )
-        divisor = len(encoded.edus) if per == "edu" else len(encoded.edu_counts)
+        n_documents = sum(count > 0 for count in encoded.edu_counts)
+        divisor = len(encoded.edus) if self.loss_per == "edu" else n_documents
         return split_loss / divisor, label_loss / divisor
 
     @torch.inference_mode()
     def gold_choices(
-        self, encoded: EncodedEdus, gold: Sequence[GoldTree]
+        self, encoded: EncodedEdus, gold: Sequence[GoldSplits]
     ) -> tuple[Choices | None, Choices]:
-        """Compare what the net holds for likely in the spans of gold trees with the trees.
+        """Compare the net's probabilities in the spans of gold trees with these trees.
 
         encoded (EncodedEdus): The encoded documents, at least one with two EDUs.
-        gold (Sequence[GoldTree]): Their gold trees. A split whose label is -1 has none that the net
-            knows, and is left out of the labels.
-        RETURNS (tuple[Choices | None, Choices]): The splits, as `Splitter.gold_choices` gives them,
-            and the labels.
+        gold (Sequence[GoldSplits]): Their gold trees. Labels that the net does not know are -1, and
+            left out.
+        RETURNS (tuple[Choices | None, Choices]): The splits, None for a pointer, and the labels.
         RAISES (ValueError): Where a tree does not fit its document.
         """
         spans, labels = _absolute(encoded, gold)
-        splits = self.splitter.gold_choices(encoded, spans)
+        splits = None
+        if isinstance(self.splitter, SpanSplitter):
+            splits = self.splitter.gold_choices(encoded, spans)
         spans, labels = spans[labels >= 0], labels[labels >= 0]
         log_probs = self.classifier(encoded, spans).log_softmax(1)
         numbers = torch.arange(len(spans), device=spans.device)
@@ -309,19 +292,16 @@ class RstNet(RecurrentNet):
         )
 
     @torch.inference_mode()
-    def decode(self, encoded: EncodedEdus, search_edus: int = 0) -> list[ParsedTree]:
+    def decode(self, encoded: EncodedEdus) -> list[ParsedTree]:
         """Parse documents.
 
         encoded (EncodedEdus): The encoded documents.
-        search_edus (int): Below spans of at most so many EDUs, search for the tree of which the
-            most spans are expected to be right, instead of taking the best split of each span from
-            the top.
         RETURNS (list[ParsedTree]): A tree per document.
         """
         spans = torch.zeros(0, 3, dtype=torch.long)
         split_probs = torch.zeros(0)
         if any(count > 1 for count in encoded.edu_counts):
-            spans, split_probs = self.splitter.decode(encoded, search_edus)
+            spans, split_probs = self.splitter.decode(encoded)
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
         spans, split_probs = spans[order], split_probs[order]
@@ -335,7 +315,7 @@ class RstNet(RecurrentNet):
         ]
 
 
-def _absolute(encoded: EncodedEdus, gold: Sequence[GoldTree]) -> tuple[Tensor, Tensor]:
+def _absolute(encoded: EncodedEdus, gold: Sequence[GoldSplits]) -> tuple[Tensor, Tensor]:
     """The splits of all gold trees over absolute EDU indices, and their labels."""
     if [len(tree.splits) for tree in gold] != [max(n - 1, 0) for n in encoded.edu_counts]:
         raise ValueError(f"The gold trees do not fit documents of {encoded.edu_counts} EDUs")
@@ -348,8 +328,8 @@ def _absolute(encoded: EncodedEdus, gold: Sequence[GoldTree]) -> tuple[Tensor, T
 
 
 def _pool_tokens(batch: EduBatch, attend: Tensor | None = None) -> Tensor:
-    """The mean token vector of each EDU, without a copy of the tokens, or a mean with the weights
-    that a vector to attend to gives them."""
+    """The mean token vector of each EDU, or its mean weighted by attention, without a copy of the
+    tokens."""
     lengths = batch.edu_ends - batch.edu_starts
     first = lengths.cumsum(0) - lengths
     shifts = (batch.edu_starts - first).repeat_interleave(lengths)

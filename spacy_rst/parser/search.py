@@ -1,12 +1,12 @@
-"""A search for the tree of which the most spans are expected to be right, in plain NumPy.
+"""Minimum-risk decoding, in plain NumPy: a search for the tree with the largest expected number of
+correct spans.
 
-A splitter gives the probability of each split point of a span. From the top down, these make up the
-probability that a span is reached at all, which is that of its being in the tree. Their sum over
-the spans of a tree is what it can be expected to have in common with the right one. That is what
-scores count, and not how likely a tree is as a whole.
+A splitter gives the probability of each split point of a span. Multiplied top-down, these give the
+probability that a span is reached, that is, that it is in the tree. The sum of these over the spans
+of a tree is the expected number of spans that it shares with the right one.
 
-Only spans that are reached now and then are looked at, and those of a tree that is known already,
-so that there is always one to be found. Tables have a row for each EDU and a column for each number
+Spans that are hardly ever reached are left out, but for those of a tree that is known already, so
+that there is always a tree to be found. Tables have a row for each EDU and a column for each number
 of EDUs: a span stands in the row of its first EDU.
 """
 
@@ -46,7 +46,7 @@ class SpanChart:
         self._starts: dict[int, np.ndarray] = {}
 
     def best_trees(self, score: Score) -> tuple[np.ndarray, np.ndarray]:
-        """Find the trees of which the most spans can be expected to be right.
+        """Find the trees with the largest expected number of correct spans.
 
         score (Score): Takes the starts and the ends of spans, and gives the log probabilities of
             all their split points, span by span.

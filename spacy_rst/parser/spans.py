@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 CODES_OF_A_KIND = 16
 
@@ -52,8 +52,8 @@ class Boundaries:
             near[own, 2:] = _neighbours(np.flatnonzero(levels >= level), own)
         # With this sign, one comparison with start or -end tells whether it lies in the span.
         near[:, 1::2] *= -1
-        self._arrays = near, kinds.astype(np.int64) * CODES_OF_A_KIND, np.array([8, 4, 2, 1])
-        self._tensors = [torch.from_numpy(array).to(device) for array in self._arrays]
+        arrays = near, kinds.astype(np.int64) * CODES_OF_A_KIND, np.array([8, 4, 2, 1])
+        self._tensors = [torch.from_numpy(array).to(device) for array in arrays]
 
     def codes(self, starts: Tensor, splits: Tensor, ends: Tensor) -> Tensor:
         """Describe split points in their spans.
@@ -68,16 +68,10 @@ class Boundaries:
         is_outside = near.index_select(0, splits) <= spans
         return first_codes.index_select(0, splits) + (is_outside * bits).sum(1)
 
-    def codes_within(self, start: int, end: int) -> np.ndarray:
-        """Describe all split points of one span.
-
-        start (int): Its start.
-        end (int): Its end.
-        RETURNS (np.ndarray): Int (end - start - 1,), the codes.
-        """
-        near, first_codes, bits = self._arrays
-        is_outside = near[start + 1 : end] <= (start, -end, start, -end)
-        return first_codes[start + 1 : end] + is_outside @ bits
+    def codes_within(self, start: int, end: int) -> Tensor:
+        """RETURNS (Tensor): Long (end - start - 1,), the codes of all split points of a span."""
+        splits = torch.arange(start + 1, end, device=self._tensors[0].device)
+        return self.codes(torch.full_like(splits, start), splits, torch.full_like(splits, end))
 
 
 def _neighbours(places: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -85,6 +79,16 @@ def _neighbours(places: np.ndarray, own: np.ndarray) -> np.ndarray:
     before = places[np.searchsorted(places, own) - 1]
     after = places[np.minimum(np.searchsorted(places, own, side="right"), len(places) - 1)]
     return np.stack([before, after], axis=1)
+
+
+def embed_codes(n_codes: int, width: int) -> nn.Embedding | None:
+    """Make vectors for the codes of boundaries, zeros to begin with.
+
+    n_codes (int): The number of codes.
+    width (int): The width of the vectors.
+    RETURNS (nn.Embedding | None): The vectors, None where there are no codes.
+    """
+    return nn.Embedding.from_pretrained(torch.zeros(n_codes, width), False) if n_codes else None
 
 
 @dataclass

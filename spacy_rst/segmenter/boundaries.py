@@ -9,7 +9,7 @@ from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 
 from ..doc import knows_sentences
-from ..doc_layout import LAYOUT_KEY, block_starts, read_layout, token_blocks
+from ..doc_layout import block_starts, get_layout, token_blocks
 from .words import HAS_LETTER, Words
 
 # Blocks of these kinds are EDUs as they are.
@@ -59,7 +59,7 @@ class Borders:
 def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     """Find white space, sentences, lines and blocks.
 
-    doc (Doc): The Doc, whose layout is read from its text if it has none yet.
+    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
     guessed_sentences (bool): Take the sentences that our own `syntax` found, too.
     RETURNS (Borders): How it is divided.
     """
@@ -71,15 +71,13 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
     sentences, lines = np.zeros((2, len(doc)), dtype=bool)
     following = np.searchsorted(words.places, np.flatnonzero(attributes[:, 1] == 1))
     sentences[words.places[following[following < len(words.places)]]] = True
-    # White space tokens lie where the numbers of two words, or of the first word and 0, are apart.
-    before = np.append(-1, words.places)
-    for gap in np.flatnonzero(np.diff(before) > 1).tolist():
-        last, word = before[gap : gap + 2].tolist()
+    # White space tokens lie where the numbers of two words are apart.
+    for gap in np.flatnonzero(np.diff(words.places) > 1).tolist():
+        last, word = words.places[gap : gap + 2].tolist()
         lines[word] = "\n" in doc[last + 1 : word].text
-    if LAYOUT_KEY not in doc.spans:
-        read_layout(doc)
     # The last item is that of tokens before the first block, and of unknown layout.
-    is_unit = np.array([*(block.label_ in UNITS for block in doc.spans[LAYOUT_KEY]), False])
+    blocks = get_layout(doc) or ()
+    is_unit = np.array([*(block.kind in UNITS for block in blocks), False])
     return Borders(
         words=words,
         is_space=is_space,

@@ -1,7 +1,6 @@
 """The pipeline components `edu_segmenter` and `sentence_edus`: from text to `doc.spans["edus"]`."""
 
-from __future__ import annotations
-
+# No `annotations` from __future__: spaCy checks the config by those of the class.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,17 +11,15 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats1d
 
 from ..doc import EDUS_KEY, set_edus
-from ..doc_layout import copy_layout
 from ..errors import Errors, RstError
-from ..pipe import TorchPipe, default_model_config
-from ..scoring.segmentation import score_edus
+from ..gold import read_gold_starts
+from ..head import get_net
+from ..pipe import TorchPipe, default_model_config, read_layouts
 from .boundaries import edus_from_starts, read_borders
-from .gold import read_gold_starts
 from .model import build_edu_segmenter
 
 DEFAULT_MODEL = default_model_config("spacy_rst.EduSegmenter.v1", build_edu_segmenter)
@@ -34,7 +31,6 @@ SCORE_WEIGHTS = {
     "edu_span_f": None,
     "edu_per_lang": None,
 }
-PROBS_KEY = "edu_probs"
 
 
 @Language.factory(
@@ -45,44 +41,23 @@ PROBS_KEY = "edu_probs"
         "threshold": 0.5,
         "use_sentences": True,
         "overwrite": False,
-        "store_probs": False,
         "max_batch_tokens": 20_000,
         "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"},
     },
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_edu_segmenter(
-    nlp: Language,
-    name: str,
-    model: Model[list[Doc], list[Floats1d]],
-    threshold: float,
-    use_sentences: bool,
-    overwrite: bool,
-    store_probs: bool,
-    max_batch_tokens: int,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> EduSegmenter:
-    """Make an `edu_segmenter` component. See `EduSegmenter` for the arguments.
-
-    nlp (Language): The pipeline.
-    name (str): The component's name.
-    RETURNS (EduSegmenter): The component.
-    """
-    return EduSegmenter(
-        nlp.vocab,
-        model,
-        name,
-        threshold=threshold,
-        use_sentences=use_sentences,
-        overwrite=overwrite,
-        store_probs=store_probs,
-        max_batch_tokens=max_batch_tokens,
-        scorer=scorer,
-    )
-
-
 class EduSegmenter(TorchPipe):
     """Divides each Doc into elementary discourse units, `doc.spans["edus"]`.
+
+    nlp (Language): The pipeline.
+    name (str): The component's name, under which its loss is recorded.
+    model (Model[list[Doc], list[Floats1d]]): A `spacy_rst.EduSegmenter.v1`.
+    threshold (float): An EDU begins where its probability is at least this. Lower it for more and
+        shorter EDUs.
+    use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
+    overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
+    max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
+    scorer (Callable | None): The scoring method.
 
     DOCS: docs/edu_segmenter.md
     """
@@ -91,37 +66,19 @@ class EduSegmenter(TorchPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
+        name: str,
         model: Model[list[Doc], list[Floats1d]],
-        name: str = "edu_segmenter",
-        *,
-        threshold: float = 0.5,
-        use_sentences: bool = True,
-        overwrite: bool = False,
-        store_probs: bool = False,
-        max_batch_tokens: int = 20_000,
-        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+        threshold: float,
+        use_sentences: bool,
+        overwrite: bool,
+        max_batch_tokens: int,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        vocab (Vocab): The shared vocabulary.
-        model (Model[list[Doc], list[Floats1d]]): A `spacy_rst.EduSegmenter.v1`.
-        name (str): The component's name, under which its loss is recorded.
-        threshold (float): An EDU begins where its probability is at least this. Lower it for more
-            and shorter EDUs.
-        use_sentences (bool): Begin an EDU with every sentence, where the Doc knows its sentences.
-        overwrite (bool): Segment also Docs that have EDUs already, instead of keeping those.
-        store_probs (bool): Store the probability of a start at each token, as a list of numbers in
-            `doc.user_data["edu_probs"]`.
-        max_batch_tokens (int): The most tokens that are processed at once. A longer Doc goes alone.
-        scorer (Callable | None): The scoring method.
-        RAISES (RstError): If the threshold is no probability.
-        """
-        super().__init__(vocab, model, name, max_batch_tokens, scorer)
+        super().__init__(nlp, name, model, max_batch_tokens, scorer)
         self._configured_threshold = _checked_threshold(threshold)
         self.use_sentences = use_sentences
         self.overwrite = overwrite
-        self.store_probs = store_probs
 
     @property
     def threshold(self) -> float:
@@ -159,7 +116,7 @@ class EduSegmenter(TorchPipe):
                 n_misaligned += gold.n_misaligned
         # Without any data, for random weights, spaCy makes up a single example.
         if n_examples > 1 and not n_gold:
-            raise RstError(Errors.R406.format(n_examples=n_examples, name=self.name))
+            raise RstError(Errors.R200.format(wanted="gold EDUs", name=self.name))
         if n_misaligned:
             message = Errors.R407.format(n_misaligned=n_misaligned, n_edus=n_edus, name=self.name)
             warnings.warn(message, stacklevel=2)
@@ -169,11 +126,15 @@ class EduSegmenter(TorchPipe):
         """Tell how likely an EDU begins at each token, whatever EDUs the Docs have.
 
         docs (Iterable[Doc]): The Docs, through which the encoder has gone.
-        RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens. At hard boundaries and
-            white space, too, they are the model's.
+        RETURNS (list[np.ndarray]): The probabilities of each Doc's tokens: the model's also at hard
+            boundaries, 0 at white space.
         """
-        to_numpy = self.model.ops.to_numpy
-        return [_sigmoid(to_numpy(log_odds)) for log_odds in self.predict_batches(docs)]
+        docs = list(docs)
+        all_log_odds = map(self.model.ops.to_numpy, self.predict_batches(docs))
+        return [
+            _sigmoid(log_odds) * (doc.to_array(IS_SPACE) == 0)
+            for doc, log_odds in zip(docs, all_log_odds, strict=True)
+        ]
 
     def predict(self, docs: Iterable[Doc]) -> list[np.ndarray | None]:
         """Find the starts of EDUs without changing the Docs.
@@ -200,8 +161,6 @@ class EduSegmenter(TorchPipe):
             borders = read_borders(doc)
             starts = borders.choose_starts(doc_probs >= self.threshold, self.use_sentences)
             set_edus(doc, edus_from_starts(doc, starts, borders))
-            if self.store_probs:
-                doc.user_data[PROBS_KEY] = doc_probs.tolist()
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Find the gradients of a batch.
@@ -209,8 +168,6 @@ class EduSegmenter(TorchPipe):
         examples (Sequence[Example]): The batch.
         RETURNS (dict[str, float]): The loss.
         """
-        for example in examples:
-            copy_layout(example.reference, example.predicted)
         scores, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_scores = self.get_loss(examples, scores)
         backprop(d_scores)
@@ -230,7 +187,10 @@ class EduSegmenter(TorchPipe):
         examples = list(examples)
         xp = self.model.ops.xp
         golds = [read_gold_starts(example) for example in examples]
-        divisor = self.model.attrs["count_units"](golds)
+        if get_net(self.model).loss_per == "edu":
+            divisor = sum(gold.n_edus for gold in golds if gold is not None)
+        else:
+            divisor = sum(gold is not None for gold in golds)
         loss, d_scores = 0.0, []
         for example, gold, log_odds in zip(examples, golds, scores, strict=True):
             if gold is None:
@@ -245,7 +205,8 @@ class EduSegmenter(TorchPipe):
 
 def _checked_threshold(threshold: float) -> float:
     if not 0 <= threshold <= 1:
-        raise RstError(Errors.R408.format(threshold=threshold))
+        wanted = "from 0 to 1"
+        raise RstError(Errors.R250.format(name="threshold", wanted=wanted, value=threshold))
     return threshold
 
 
@@ -261,23 +222,14 @@ def _sigmoid(log_odds: Any, xp: Any = np) -> Any:
     default_config={"overwrite": False, "scorer": {"@scorers": "spacy_rst.edu_scorer.v1"}},
     default_score_weights=SCORE_WEIGHTS,
 )
-def make_sentence_edus(
-    nlp: Language, name: str, overwrite: bool, scorer: Callable[..., dict[str, Any]] | None
-) -> SentenceEdus:
-    """Make a `sentence_edus` component.
+class SentenceEdus(Pipe):
+    """Takes each sentence of a Doc as an EDU, without the white space around it. Blocks of the
+    layout divide sentences, too.
 
     nlp (Language): The pipeline.
     name (str): The component's name.
     overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
     scorer (Callable | None): The scoring method.
-    RETURNS (SentenceEdus): The component.
-    """
-    return SentenceEdus(name, overwrite=overwrite, scorer=scorer)
-
-
-class SentenceEdus(Pipe):
-    """Takes each sentence of a Doc as an EDU, without the white space around it. Blocks of the
-    layout divide sentences, too.
 
     DOCS: docs/edu_segmenter.md#sentences-as-edus
     """
@@ -286,17 +238,11 @@ class SentenceEdus(Pipe):
 
     def __init__(
         self,
-        name: str = "sentence_edus",
-        *,
-        overwrite: bool = False,
-        scorer: Callable[..., dict[str, Any]] | None = score_edus,
+        nlp: Language,
+        name: str,
+        overwrite: bool,
+        scorer: Callable[..., dict[str, Any]] | None,
     ) -> None:
-        """Make the component.
-
-        name (str): The component's name.
-        overwrite (bool): Replace the EDUs that a Doc has already, instead of keeping them.
-        scorer (Callable | None): The scoring method.
-        """
         self.name = name
         self.overwrite = overwrite
         self.scorer = scorer
@@ -310,6 +256,7 @@ class SentenceEdus(Pipe):
         """
         if doc.spans.get(EDUS_KEY) and not self.overwrite:
             return doc
+        read_layouts([doc])
         borders = read_borders(doc, guessed_sentences=True)
         if not borders.is_space.all() and not doc.has_annotation("SENT_START"):
             raise RstError(Errors.R409.format(name=self.name))

@@ -11,13 +11,13 @@ from spacy.attrs import ORTH
 from spacy.tokens import Doc
 
 from ..doc import TREEBANK_KEY, get_meta
-from ..doc_layout import read_layout, token_blocks
+from ..doc_layout import get_layout, token_blocks
 from ..layout import KINDS
 from ..orthography import COLONS, COMMAS, SENTENCE_ENDS
 from .boundaries import Borders
 
 MARKS = ("sentence_end", "colon", "comma", "opening", "closing", "dash", "other_mark")
-TOKEN_FEATURES = (
+MARK_FEATURES = (
     *MARKS,
     "upper_case",
     *(f"after_{mark}" for mark in MARKS),
@@ -32,6 +32,7 @@ LAYOUT_FEATURES = (
     "has_new_speaker",
     "layout_is_unknown",
 )
+N_FEATURES = len(MARK_FEATURES) + len(LAYOUT_FEATURES)
 MARK_BY_CATEGORY = {
     "Ps": "opening",
     "Pi": "opening",
@@ -42,15 +43,26 @@ MARK_BY_CATEGORY = {
 }
 
 
-def token_features(doc: Doc, borders: Borders) -> np.ndarray:
-    """Describe each token by the facts that `TOKEN_FEATURES` names, as 0 or 1.
+def describe_tokens(doc: Doc, borders: Borders, conventions: Sequence[str] = ()) -> np.ndarray:
+    """Collect what a net is told about tokens, beside their vectors.
 
-    A token's mark is that of its last character. "after_" speaks of the last token before that is
-    not white space. Every block of the layout but the first is a paragraph here.
-
-    doc (Doc): The Doc.
+    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
     borders (Borders): How it is divided.
-    RETURNS (np.ndarray): Float32 (n_tokens, n_features).
+    conventions (Sequence[str]): The treebanks that have conventions of their own.
+    RETURNS (np.ndarray): Float32 (n_tokens, n_features): `MARK_FEATURES`, `LAYOUT_FEATURES`, and
+        for each of the conventions whether the Doc follows it.
+    """
+    own = get_meta(doc, TREEBANK_KEY)
+    follows = np.tile(np.array([name == own for name in conventions], "f"), (len(doc), 1))
+    marks, layout = _mark_features(doc, borders), _layout_features(doc, borders)
+    return np.concatenate([marks, layout, follows], axis=1)
+
+
+def _mark_features(doc: Doc, borders: Borders) -> np.ndarray:
+    """The features that `MARK_FEATURES` names, as 0 or 1.
+
+    A token's mark is that of its last character. "after_" is about the last token before that is
+    not white space. Every block of the layout but the first is a paragraph here.
     """
     forms, form_of_token = np.unique(doc.to_array(ORTH), return_inverse=True)
     strings = doc.vocab.strings
@@ -74,15 +86,10 @@ def token_features(doc: Doc, borders: Borders) -> np.ndarray:
     return np.concatenate([own, after, np.stack(facts, axis=1).astype(np.float32)], axis=1)
 
 
-def layout_features(doc: Doc, borders: Borders) -> np.ndarray:
-    """Describe each token by the block it stands in, by the facts that `LAYOUT_FEATURES` names.
-
-    doc (Doc): The Doc.
-    borders (Borders): How it is divided.
-    RETURNS (np.ndarray): Float32 (n_tokens, n_features).
-    """
+def _layout_features(doc: Doc, borders: Borders) -> np.ndarray:
+    """The features that `LAYOUT_FEATURES` names, as 0 or 1."""
     features = np.zeros((len(doc), len(LAYOUT_FEATURES)), dtype=np.float32)
-    blocks = read_layout(doc)
+    blocks = get_layout(doc)
     if blocks is None:
         features[:, -1] = 1
         return features
@@ -95,19 +102,6 @@ def layout_features(doc: Doc, borders: Borders) -> np.ndarray:
     features[:, : len(KINDS)] = facts[:, :-1]
     features[borders.blocks, len(KINDS) : -1] = facts[borders.blocks]
     return features
-
-
-def convention_features(doc: Doc, borders: Borders, conventions: Sequence[str]) -> np.ndarray:
-    """Tell each token which treebank's conventions its Doc follows, as 0 or 1.
-
-    doc (Doc): The Doc.
-    borders (Borders): How it is divided.
-    conventions (Sequence[str]): The treebanks that have conventions of their own.
-    RETURNS (np.ndarray): Float32 (n_tokens, n_conventions).
-    """
-    own = get_meta(doc, TREEBANK_KEY)
-    row = np.array([name == own for name in conventions], dtype=np.float32)
-    return np.tile(row, (len(doc), 1))
 
 
 def _mark(character: str) -> str | None:

@@ -15,6 +15,12 @@ from ..windows import batch_by_size, cut_windows
 START_BIAS = -2.0
 # Tokens that run through the BiLSTM at once when predicting. More would hardly be faster.
 BATCH_TOKENS = 4_000
+# Longer documents are read in windows of so many tokens, so that their length does not matter to
+# the memory. So many tokens at each side of a window are only its context.
+WINDOW, MARGIN = 500, 50
+# In training, documents are cut after every so many tokens, and the parts read side by side, which
+# is several times faster.
+TRAINING_TOKENS = 128
 
 
 class EduNet(RecurrentNet):
@@ -27,6 +33,7 @@ class EduNet(RecurrentNet):
     hidden_width (int): Width of the BiLSTM's output, half of it from each direction. Even.
     layers (int): Layers of the BiLSTM.
     n_features (int): Number of further features per token.
+    loss_per (str): What the loss is a mean over, "document" or "edu". It is found outside the net.
     RAISES (RstError): For sizes that make no network.
     """
 
@@ -37,8 +44,10 @@ class EduNet(RecurrentNet):
         hidden_width: int,
         layers: int,
         n_features: int = 0,
+        loss_per: str = "document",
     ) -> None:
         super().__init__()
+        self.loss_per = loss_per
         self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
         self.encoder = FastLSTM(
@@ -54,7 +63,7 @@ class EduNet(RecurrentNet):
     def forward(
         self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None = None
     ) -> Tensor:
-        """Score the tokens of documents, each read as a whole.
+        """Score the tokens of documents for training, in parts that are read side by side.
 
         tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
         lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
@@ -62,28 +71,25 @@ class EduNet(RecurrentNet):
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
         inputs = self._inputs(tokens, features)
-        return self._score(inputs.split([length for length in lengths if length]))
+        parts = [
+            min(TRAINING_TOKENS, length - start)
+            for length in lengths
+            for start in range(0, length, TRAINING_TOKENS)
+        ]
+        return self._score(inputs.split(parts))
 
     @torch.inference_mode()
     def predict(
-        self,
-        tokens: Tensor,
-        lengths: Sequence[int],
-        features: Tensor | None = None,
-        *,
-        window: int = 2000,
-        margin: int = 200,
+        self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None = None
     ) -> Tensor:
         """Score the tokens of documents of any length, in bounded memory. Call `eval()` before.
 
         tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
         lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
         features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
-        window (int): Longer documents are read in windows of so many tokens.
-        margin (int): Context at each side of a window of which the scores are not kept.
         RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
         """
-        windows = cut_windows(lengths, window, margin)
+        windows = cut_windows(lengths, WINDOW, MARGIN)
         kept = [self.score.bias.new_zeros(0)]
         for batch in batch_by_size(windows, BATCH_TOKENS, lambda part: part.end - part.start):
             # What the windows see lies side by side, but for other documents between them.

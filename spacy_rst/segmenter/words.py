@@ -9,29 +9,25 @@ import numpy as np
 from spacy.attrs import ORTH, SPACY
 from spacy.tokens import Doc
 
-from .. import orthography
-
-# Marks that nothing but a sentence ends with: of Indic scripts, Urdu, Arabic, Chinese and Japanese,
-# Armenian, Burmese, Khmer, Tibetan, Ethiopic. (A Latin point may also end an abbreviation.)
-MARKS = "।॥۔؟。｡！？։။។༎።፧፨"
-LATIN_MARKS = ".!?…"
-# Scripts without capitals, in which Latin marks that follow a whole word end sentences: Arabic, the
-# Indic scripts and those of South-East Asia, Ethiopic.
-LETTER = (
-    "[\u0620-\u064a\u066e-\u06d3\u0750-\u077f\u0900-\u0963\u0970-\u109f\u1200-\u135a\u1780-\u17d3]"
+from ..orthography import (
+    AFTER_END,
+    CLOSING,
+    LATIN_SENTENCE_ENDS,
+    SURE_SENTENCE_ENDS,
+    THAI,
+    UNCASED_LETTER,
 )
-# Consonants, vowels and tones, but neither the mark of repetition nor that of abbreviation.
-THAI = "[\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e]"
-CLOSING = "[\"'»”’)\\]}）］｝」』】》〉]"
 
 HAS_LETTER = re.compile(r"[^\W_]")
-IS_QUOTE_OR_BRACKET = re.compile(f"^[{re.escape(orthography.CLOSING)}]+$")
-IS_RELEVANT = re.compile(f"[{MARKS}]|{LETTER}")
-ENDS = re.compile(f"(?:[{MARKS}]|{LETTER}{{2}}[{LATIN_MARKS}]+){CLOSING}*$")
-ENDS_AFTER_WORD = re.compile(f"^[{LATIN_MARKS}]+{CLOSING}*$")
-IS_WORD = re.compile(f"{LETTER}{{2}}$")
-IS_CLOSING = re.compile(f"^{CLOSING}+$")
-IS_MARK = re.compile(f"^(?:[{MARKS}{LATIN_MARKS}]|{CLOSING})+$")
+IS_QUOTE_OR_BRACKET = re.compile(f"^[{re.escape(CLOSING)}]+$")
+IS_RELEVANT = re.compile(f"[{SURE_SENTENCE_ENDS}]|{UNCASED_LETTER}")
+ENDS = re.compile(
+    f"(?:[{SURE_SENTENCE_ENDS}]|{UNCASED_LETTER}{{2}}[{LATIN_SENTENCE_ENDS}]+){AFTER_END}*$"
+)
+ENDS_AFTER_WORD = re.compile(f"^[{LATIN_SENTENCE_ENDS}]+{AFTER_END}*$")
+IS_WORD = re.compile(f"{UNCASED_LETTER}{{2}}$")
+IS_CLOSING = re.compile(f"^{AFTER_END}+$")
+IS_MARK = re.compile(f"^(?:[{SURE_SENTENCE_ENDS}{LATIN_SENTENCE_ENDS}]|{AFTER_END})+$")
 # In Thai a space ends a sentence or a clause, unless it sets off a number or a name.
 ENDS_LONG_IN_THAI = re.compile(f"{THAI}{{5}}$")
 BEGINS_LONG_IN_THAI = re.compile(f"^{THAI}{{5}}")

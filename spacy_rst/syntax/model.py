@@ -1,43 +1,47 @@
-"""The syntactic net as a thinc model: from Docs to token vectors that know of syntax.
-
-Torch's part of the model, in `net.py`, is built when its sizes are known, that is on initialization
-or when weights are loaded. Nothing here imports `net.py` before that. What the config says is bound
-to functions, and not saved with the weights.
-"""
+"""The syntactic net as a thinc model: from Docs to token vectors that represent syntax, around the
+torch net in `net.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 from spacy.util import registry
-from thinc.api import Model, torch2xp, xp2torch
+from thinc.api import Model, xp2torch
 from thinc.types import Floats2d
+from torch import Tensor
 
-from ..encoder.vectors import initialize_encoder, join_vectors, split_vectors
-from ..errors import Errors, RstError
-from ..shims import LazyNetShim
-from .chunks import cut_doc
+from ..head import (
+    get_device,
+    get_net,
+    learn_tokens,
+    make_head,
+    predict_tokens,
+    split_rows,
+    trim,
+    word_range,
+)
+from .net import ParsedSyntax, SyntaxNet, SyntaxTargets
+from .sentence_chunks import cut_at_ends, sentence_ends
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from .net import ParsedSyntax, SyntaxNet
+# Texts are read in chunks of at most so many tokens, that end with a sentence as far as marks tell.
+# No head is looked for in another chunk.
+CHUNK_TOKENS = 128
 
 
 class SyntaxOutput(NamedTuple):
-    """What there is to learn from.
+    """What a batch gives in training.
 
     vectors (list[Floats2d]): The token vectors of each Doc.
-    lengths (list[list[int]]): The number of tokens of each Doc's chunks.
+    lengths (list[list[int]]): The number of tokens of the chunks of each Doc.
     find_loss (Callable): Takes the targets of all tokens, an array (3, n_tokens), and returns the
         loss.
-    backprop (Callable): Takes the gradients of the vectors, and a loss if that shall be learned
-        from, too.
+    backprop (Callable): Takes the gradients of the vectors and, where there is one, the loss.
     """
 
     vectors: list[Floats2d]
@@ -55,83 +59,50 @@ def build_syntax(
     arc_width: int = 128,
     label_width: int = 64,
     dropout: float | None = 0.33,
-    chunk: int = 128,
-    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A BiLSTM with a tagger and a biaffine dependency parser, whose findings are mixed into the
-    token vectors: an encoder like others, of which the `syntax` component can ask more.
+    token vectors.
 
     tok2vec (Model[list[Doc], list[Floats2d]]): Token vectors: a listener to a shared `tok2vec` or
         `transformer` component, or an encoder of its own.
     width (int): Width of the vectors that go out.
     hidden_width (int): Width of the BiLSTM's output, half of it from each direction.
     layers (int): Layers of the BiLSTM.
-    arc_width (int): Width of what the scorer of heads compares.
-    label_width (int): Width of what labels are read off.
+    arc_width (int): Width of the inputs of the biaffine scorer of heads.
+    label_width (int): Width of the inputs of the labeller.
     dropout (float | None): Dropout rate in training, whatever the rest of the pipeline has. None
         takes the rate that `update` is called with, `[training] dropout`.
-    chunk (int): Texts are read in chunks of at most so many tokens, that end with a sentence as far
-        as marks tell. No head is looked for in another chunk.
-    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
-        has instructions for it. Elsewhere, and in training, it has no effect.
     RETURNS (Model[list[Doc], list[Floats2d]]): The model.
-    RAISES (RstError): If there can be no such chunk.
     """
-    if chunk < 2:
-        raise RstError(Errors.R340.format(chunk=chunk))
-    make_net = partial(
-        _make_net,
-        bfloat16=bfloat16,
-        width=width,
-        hidden_width=hidden_width,
-        layers=layers,
-        arc_width=arc_width,
-        label_width=label_width,
-    )
-    return Model(
+    return make_head(
         "syntax",
-        _forward,
-        init=_init,
-        dims={"nI": None, "nO": width},
-        layers=[tok2vec],
-        refs={"tok2vec": tok2vec},
-        shims=[LazyNetShim(make_net)],
-        attrs={
-            # Only if it stands here does thinc's set_dropout_rate change it.
-            "dropout_rate": 0.0,
-            # How many of both there are: set by the component.
-            "n_tags": 1,
-            "n_labels": 1,
-            # Functions are not saved, so that the config of a loaded pipeline decides.
-            "predict_syntax": partial(_predict, chunk=chunk),
-            "learn_syntax": partial(_learn, chunk=chunk, dropout=dropout),
-        },
-    )
-
-
-def _make_net(*, bfloat16: bool, **options: Any) -> SyntaxNet:
-    from ..fast_layers import set_bfloat16
-    from .net import SyntaxNet
-
-    net = SyntaxNet(**options)
-    set_bfloat16(net, bfloat16)
-    return net
-
-
-def _init(model: Model, X: Sequence[Doc] | None = None, Y: Any = None) -> None:
-    width = initialize_encoder(model, X, "syntax")
-    model.set_dim("nI", width, force=True)
-    _shim(model).build(
-        token_width=width, n_tags=model.attrs["n_tags"], n_labels=model.attrs["n_labels"]
+        partial(_forward, dropout=dropout),
+        tok2vec,
+        partial(
+            SyntaxNet,
+            width=width,
+            hidden_width=hidden_width,
+            layers=layers,
+            arc_width=arc_width,
+            label_width=label_width,
+        ),
+        get_sizes=lambda model: {name: model.attrs[name] for name in ("n_tags", "n_labels")},
+        n_outputs=width,
+        # Set by the component.
+        n_tags=1,
+        n_labels=1,
+        # A function is not saved, so that the config of a loaded pipeline decides.
+        learn_syntax=partial(_learn, dropout=dropout),
     )
 
 
 def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
+    model: Model, docs: Sequence[Doc], is_train: bool, *, dropout: float | None
 ) -> tuple[list[Floats2d], Callable[[Sequence[Floats2d]], list[Doc]]]:
+    docs = list(docs)
     if not is_train:
-        return predict_syntax(model, docs)[0], lambda d_vectors: list(docs)
-    output = learn_syntax(model, docs)
+        return predict_syntax(model, docs)[0], lambda d_vectors: docs
+    output = _learn(model, docs, dropout=dropout)
     return output.vectors, output.backprop
 
 
@@ -144,9 +115,16 @@ def predict_syntax(
     docs (Sequence[Doc]): The Docs.
     parse (bool): Whether the syntax is wanted.
     RETURNS (tuple[list[Floats2d], list[ParsedSyntax]]): The vectors of each Doc, and the syntax of
-        each, if that is wanted.
+        what lies in its `word_range`, if that is wanted.
     """
-    return model.attrs["predict_syntax"](model, list(docs), parse=parse)
+    net: SyntaxNet = get_net(model)
+    tokens = predict_tokens(model, docs)
+    is_space = None
+    if parse:
+        spaces = [np.zeros(0, dtype=bool), *(doc.to_array(IS_SPACE) == 1 for doc in docs)]
+        is_space = np.concatenate([spaces[0], *trim(docs, spaces[1:])])
+    vectors, syntax = net.predict(tokens, _chunk_lengths(docs), is_space)
+    return split_rows(model, docs, vectors), syntax
 
 
 def learn_syntax(model: Model, docs: Sequence[Doc]) -> SyntaxOutput:
@@ -159,48 +137,34 @@ def learn_syntax(model: Model, docs: Sequence[Doc]) -> SyntaxOutput:
     return model.attrs["learn_syntax"](model, list(docs))
 
 
-def _predict(
-    model: Model, docs: Sequence[Doc], *, parse: bool, chunk: int
-) -> tuple[list[Floats2d], list[ParsedSyntax]]:
-    net: SyntaxNet = _shim(model).net
-    net.eval()
-    inputs = model.layers[0].predict(docs) if any(map(len, docs)) else []
-    tokens = join_vectors(inputs, model.get_dim("nI"), model)
-    lengths = [cut_doc(doc, chunk) for doc in docs]
-    spaces = [doc.to_array(IS_SPACE) == 1 for doc in docs] if parse else []
-    vectors, syntax = net.predict(tokens, lengths, np.concatenate(spaces) if spaces else None)
-    return split_vectors(cast(Floats2d, torch2xp(vectors, ops=model.ops)), docs), syntax
-
-
-def _learn(model: Model, docs: Sequence[Doc], *, chunk: int, dropout: float | None) -> SyntaxOutput:
-    import torch
-
-    shim = _shim(model)
-    net: SyntaxNet = shim.net
-    net.train()
-    net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
-    inputs, backprop_tok2vec = model.layers[0](docs, is_train=True)
-    tokens = join_vectors(inputs, model.get_dim("nI"), model).requires_grad_()
-    lengths = [cut_doc(doc, chunk) for doc in docs]
+def _learn(model: Model, docs: Sequence[Doc], *, dropout: float | None) -> SyntaxOutput:
+    net: SyntaxNet = get_net(model)
+    device = get_device(model)
+    tokens, backprop_tokens = learn_tokens(model, docs, dropout)
+    lengths = _chunk_lengths(docs)
     scores = net(tokens, [length for parts in lengths for length in parts])
 
     def find_loss(targets: np.ndarray) -> Tensor:
-        from .net import SyntaxTargets
-
-        return net.loss(scores, SyntaxTargets(*torch.from_numpy(targets).to(shim.device)))
+        return net.loss(scores, SyntaxTargets(*torch.from_numpy(targets).to(device)))
 
     def backprop(d_vectors: Sequence[Floats2d], loss: Tensor | None = None) -> list[Doc]:
-        gradient = xp2torch(model.ops.xp.concatenate(d_vectors), device=shim.device)
+        gradient = xp2torch(model.ops.xp.concatenate(list(trim(docs, d_vectors))), device=device)
         outputs, gradients = [scores.vectors], [gradient]
         if loss is not None:
             outputs, gradients = [*outputs, loss], [*gradients, torch.ones_like(loss)]
         torch.autograd.backward(outputs, gradients)
-        d_tokens = cast(Floats2d, torch2xp(cast("Tensor", tokens.grad), ops=model.ops))
-        return backprop_tok2vec(split_vectors(d_tokens, docs))
+        return backprop_tokens()
 
-    array = cast(Floats2d, torch2xp(scores.vectors.detach(), ops=model.ops))
-    return SyntaxOutput(split_vectors(array, docs), lengths, find_loss, backprop)
+    vectors = split_rows(model, docs, scores.vectors.detach())
+    return SyntaxOutput(vectors, lengths, find_loss, backprop)
 
 
-def _shim(model: Model) -> LazyNetShim:
-    return cast(LazyNetShim, model.shims[0])
+def _chunk_lengths(docs: Sequence[Doc]) -> list[list[int]]:
+    """The number of tokens of each chunk of what lies in the word range of each Doc."""
+    lengths = []
+    for doc in docs:
+        first, end = word_range(doc)
+        is_short = end - first <= CHUNK_TOKENS
+        ends = np.zeros(end - first, dtype=bool) if is_short else sentence_ends(doc)[first:end]
+        lengths.append(cut_at_ends(ends, CHUNK_TOKENS))
+    return lengths

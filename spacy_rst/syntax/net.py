@@ -86,11 +86,7 @@ class SyntaxNet(RecurrentNet):
     token_width (int): Width of the token vectors that come in.
     n_tags (int): Number of parts of speech.
     n_labels (int): Number of labels of dependencies.
-    width (int): Width of the vectors that go out.
-    hidden_width (int): Width of the BiLSTM's output, half of it from each direction. Even.
-    layers (int): Layers of the BiLSTM.
-    arc_width (int): Width of what the biaffine scorer compares.
-    label_width (int): Width of what the labels are read off, and of what is told about heads.
+    width, ... (int): The other sizes are described at `model.build_syntax`.
     RAISES (RstError): For sizes that make no network.
     """
 

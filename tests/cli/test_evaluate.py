@@ -75,21 +75,26 @@ def test_layout_can_be_hidden(model, nlp, tmp_path):
         assert srsly.read_json(output)["layout"] == layout
 
 
+SEARCH = "--components.rst_parser.model.splitter.search_edus"
+
+
 def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path):
     output = tmp_path / "metrics.json"
-    tokens, search = (
-        "components.rst_parser.max_batch_tokens",
-        "components.rst_parser.model.search_edus",
-    )
-    options = (f"--{tokens}=1", "--batch-size", "2", f"--{search}", "50")
+    tokens = "--components.rst_parser.max_batch_tokens=1"
+    options = (tokens, "--batch-size", "2", SEARCH, "50")
     result = run(model, *options, *corpora, "--output", str(output))
     assert result.exit_code == 0, result.output
     report = srsly.read_json(output)
     assert report["corpora"] == corpora and report["documents"] == 4
-    assert report["overrides"] == {tokens: 1, search: 50}
-    # They reach the pipeline, in which a pointer cannot search.
-    result = run(model, *corpora, *options, "--components.rst_parser.model.splitter", "pointer")
-    assert result.exit_code == 1 and "R256" in result.output
+    settings = {tokens[2:].partition("=")[0]: 1, SEARCH[2:]: 50}
+    assert report["overrides"] == settings
+
+
+def test_settings_reach_the_pipeline(model, corpora):
+    name = "--components.rst_parser.model.splitter.@architectures"
+    pointer = (name, "spacy_rst.PointerSplitter.v1")
+    result = run(model, *corpora, SEARCH, "50", *pointer)
+    assert result.exit_code == 1 and "search_edus" in f"{result.output}{result.exception}"
 
 
 def test_documents_without_trees_are_scored_by_their_edus(nlp, tmp_path):

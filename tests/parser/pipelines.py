@@ -30,17 +30,26 @@ TRANSFORMER_LISTENER = {
 }
 
 
-def parser_config(tok2vec: dict[str, Any] = OWN_TOK2VEC, **settings: Any) -> dict[str, Any]:
+SPLITTERS = {
+    "pointer": {"@architectures": "spacy_rst.PointerSplitter.v1"},
+    "span": {"@architectures": "spacy_rst.SpanSplitter.v1", "search_edus": 0, "exploration": 0.0},
+}
+
+
+def parser_config(
+    tok2vec: dict[str, Any] = OWN_TOK2VEC, splitter: str = "pointer", **settings: Any
+) -> dict[str, Any]:
     """The config of a small parser. Other settings than the small sizes can be added."""
-    small = {"hidden_width": 32, "encoder_layers": 1, "classifier_width": 16, "dropout": None}
-    return {
-        "model": {
-            "@architectures": "spacy_rst.RstParser.v1",
-            "tok2vec": tok2vec,
-            **small,
-            **settings,
-        }
+    model = {
+        "@architectures": "spacy_rst.RstParser.v1",
+        "tok2vec": tok2vec,
+        "splitter": SPLITTERS[splitter],
+        "hidden_width": 32,
+        "encoder_layers": 1,
+        "classifier_width": 16,
+        "dropout": None,
     }
+    return {"model": model | settings}
 
 
 def own_encoder_pipeline(**settings: Any) -> Language:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 from textwrap import dedent
 
 import numpy as np
@@ -14,11 +13,9 @@ from thinc.api import Adam
 
 from spacy_rst.doc import TREE_KEY, doc_from_edus, get_tree, set_edus, set_tree
 from spacy_rst.errors import RstError
-from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.parser.splitters import SpanSplitter
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.windows import batch_by_size
 from tests.parser.pipelines import (
     OWN_TOK2VEC,
     own_encoder_pipeline,
@@ -31,7 +28,7 @@ from tests.processes import run_python
 from tests.sample import examples_from, sample_docs
 from tests.tiny_models import build_tiny_xlmr
 
-SPAN = {"splitter": "span", "layer_norm": True, "edu_features": True}
+SPAN = {"splitter": "span", "layer_norm": True, "text_features": True}
 
 
 @pytest.fixture(scope="module")
@@ -163,23 +160,6 @@ class SpyModel:
         return self.model.predict(docs)
 
 
-def test_groups_docs_by_tokens():
-    nlp = spacy.blank("xx")
-    docs = [nlp.make_doc("a " * n) for n in (3, 3, 9, 0, 2, 2)]
-    groups = [[len(doc) for doc in group] for group in batch_by_size(docs, 6)]
-    assert groups == [[3, 3], [9], [0, 2, 2]]
-    assert list(batch_by_size([], 6)) == []
-
-
-def test_gradients_reach_the_encoder(fresh):
-    nlp, examples = fresh
-    optimizer = nlp.initialize(lambda: examples)
-    tok2vec = nlp.get_pipe("rst_parser").model.get_ref("tok2vec")
-    before = tok2vec.to_bytes()
-    nlp.update(examples, sgd=optimizer)
-    assert tok2vec.to_bytes() != before
-
-
 def test_records_the_total_loss_and_its_parts(fresh):
     nlp, examples = fresh
     nlp.initialize(lambda: examples)
@@ -292,24 +272,9 @@ def test_docs_without_gold_trees_teach_nothing_but_stay_in_the_batch():
     before = weights(nlp.get_pipe("rst_parser"))
     losses = nlp.update([Example(plain, plain.copy())], sgd=optimizer)
     assert losses["rst_parser"] == 0 and weights(nlp.get_pipe("rst_parser")) == before
-    mixed = nlp.update([examples[0], Example(plain, plain.copy())], sgd=optimizer)
-    assert mixed["rst_parser"] > 0
-
-
-def test_one_bad_doc_goes_to_the_error_handler_alone(small):
-    nlp, examples = small
-    good = inputs(examples)
-    bad = nlp.make_doc("Nobody segmented this.")
-    handled = []
-    nlp.set_error_handler(lambda name, proc, docs, error: handled.append((name, docs, error)))
-    try:
-        parsed = list(nlp.pipe([good[0], bad, good[1]], batch_size=10))
-    finally:
-        nlp.set_error_handler(spacy.util.raise_error)
-    assert [doc.text for doc in parsed] == [good[0].text, good[1].text]
-    assert all(trees(parsed))
-    ((name, docs, error),) = handled
-    assert name == "rst_parser" and docs == [bad] and error.code == "R020"
+    alone = nlp.update(examples[:1], sgd=False)
+    mixed = nlp.update([examples[0], Example(plain, plain.copy())], sgd=False)
+    assert mixed["rst_parser"] == pytest.approx(alone["rst_parser"], rel=1e-4)
 
 
 def test_a_doc_without_edus_is_refused(small):
@@ -318,22 +283,6 @@ def test_a_doc_without_edus_is_refused(small):
         nlp("Nobody segmented this.")
     with pytest.raises(RstError, match="R020"):
         list(nlp.pipe([inputs(examples)[0], nlp.make_doc("Nobody segmented this.")]))
-
-
-def test_an_untrained_parser_says_so(fresh):
-    nlp, examples = fresh
-    with pytest.raises(ValueError, match="E109"):
-        nlp(inputs(examples)[0])
-    with pytest.raises(ValueError, match="E109"):
-        list(nlp.pipe(inputs(examples)))
-
-
-def test_an_untrained_parser_can_be_saved(fresh, tmp_path):
-    nlp, examples = fresh
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    with pytest.raises(ValueError, match="E109"):
-        loaded(inputs(examples)[0])
 
 
 def test_labels_come_from_the_examples_in_order(fresh):
@@ -385,27 +334,15 @@ def initialize(nlp, examples, labels=None):
 
 def test_refuses_data_without_any_tree(fresh):
     nlp, examples = fresh
+    one = doc_from_edus(nlp, ["Just one."])
+    set_tree(one, RstTree.from_splits([]))
+    with pytest.raises(RstError, match="R200"):  # nor without any split
+        initialize(nlp, [make_example(nlp, one)])
     plain = [Example(inputs([eg])[0], nlp.make_doc(eg.reference.text)) for eg in examples]
     with pytest.raises(RstError, match="R200"):
         initialize(nlp, plain)
     with pytest.raises(RstError, match="R200"):
         initialize(nlp, plain, labels=["Joint-NN"])
-
-
-def test_refuses_data_without_any_split(fresh):
-    nlp, _ = fresh
-    one = doc_from_edus(nlp, ["Just one."])
-    set_tree(one, RstTree.from_splits([]))
-    with pytest.raises(RstError, match="R205"):
-        initialize(nlp, [make_example(nlp, one)])
-
-
-def test_refuses_text_that_differs_from_the_gold_text(fresh):
-    nlp, examples = fresh
-    reference = examples[1].reference
-    examples[1] = Example(nlp.make_doc(reference.text.replace("a", "e")), reference)
-    with pytest.raises(RstError, match=f"R201.*'{reference.user_data['rst_source']}'"):
-        initialize(nlp, examples)
 
 
 def test_refuses_tokens_that_edus_cut(fresh):
@@ -436,46 +373,21 @@ def test_refuses_trees_with_missing_or_wrong_labels_and_splits(fresh, damage):
         initialize(nlp, examples)
 
 
-def test_a_listener_without_its_encoder_is_refused():
-    pytest.importorskip("spacy_transformers")
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("rst_parser")
-    examples = examples_from(nlp, sample_docs(nlp, ["eu"])[:1])
-    with pytest.raises(RstError, match="R405"):
-        nlp.initialize(lambda: examples)
-
-
 def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path, monkeypatch):
     nlp, examples = small
     nlp.to_disk(tmp_path)
-    searching = spacy.load(tmp_path, config={"components.rst_parser.model.search_edus": 50})
+    option = "components.rst_parser.model.splitter.search_edus"
+    searching = spacy.load(tmp_path, config={option: 50})
     searches = []
     decode = SpanSplitter.decode
     monkeypatch.setattr(
-        SpanSplitter, "decode", lambda *args: searches.append(args[2]) or decode(*args)
+        SpanSplitter,
+        "decode",
+        lambda own, *args: searches.append(own.search_edus) or decode(own, *args),
     )
     for pipeline in (nlp, searching):
         assert all(get_tree(doc) for doc in pipeline.pipe(inputs(examples)))
     assert searches == [0, 50]
-
-
-def test_the_default_config_has_all_settings_of_the_model():
-    defaults = spacy.blank("xx").get_factory_meta("rst_parser").default_config["model"]
-    parameters = inspect.signature(build_rst_parser).parameters
-    expected = {name: option.default for name, option in parameters.items()}
-    assert {**defaults, "tok2vec": inspect.Parameter.empty} == {
-        "@architectures": "spacy_rst.RstParser.v1",
-        **expected,
-    }
-    assert (defaults["hidden_width"], defaults["loss_per"]) == (768, "document")
-
-
-def test_trees_survive_a_docbin(small):
-    nlp, examples = small
-    docs = list(nlp.pipe(inputs(examples)))
-    stored = DocBin(docs=docs, store_user_data=True).to_bytes()
-    reread = list(DocBin().from_bytes(stored).get_docs(nlp.vocab))
-    assert trees(reread) == trees(docs)
 
 
 def test_analysis_knows_what_the_parser_needs():

@@ -11,18 +11,18 @@ import srsly
 import torch
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed, registry
-from thinc.api import Adam, ConfigValidationError, Model, set_dropout_rate
+from thinc.api import ConfigValidationError, Model
 
 from spacy_rst.doc import doc_from_edus
-from spacy_rst.errors import RstError
-from spacy_rst.parser.features import EDU_FEATURES
+from spacy_rst.parser.features import N_FEATURES
 from spacy_rst.parser.model import build_rst_parser
-from spacy_rst.parser.net import GoldTree
+from spacy_rst.parser.net import GoldSplits
+from spacy_rst.parser.splitters import PointerSplitter
 from tests.parser.pipelines import OWN_TOK2VEC, parser_config
 
 EDUS = ["Although it rained ,", "we went out .", "The streets were empty ,", "as always ."]
-GOLD = GoldTree(torch.tensor([[0, 2, 4], [0, 1, 2], [2, 3, 4]]), torch.tensor([0, 1, 2]))
-NOTHING = GoldTree(torch.zeros(0, 3, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+GOLD = GoldSplits(torch.tensor([[0, 2, 4], [0, 1, 2], [2, 3, 4]]), torch.tensor([0, 1, 2]))
+NOTHING = GoldSplits(torch.zeros(0, 3, dtype=torch.long), torch.zeros(0, dtype=torch.long))
 
 
 def make_docs():
@@ -50,9 +50,9 @@ def assert_same(first, second):
 
 
 @pytest.mark.parametrize("splitter", ["pointer", "span"])
-@pytest.mark.parametrize("edu_features", [False, True])
-def test_predicts_a_tree_per_doc(splitter, edu_features):
-    model = initialized(splitter=splitter, edu_features=edu_features)
+@pytest.mark.parametrize("text_features", [False, True])
+def test_predicts_a_tree_per_doc(splitter, text_features):
+    model = initialized(splitter=splitter, text_features=text_features)
     trees = model.predict(make_docs())
     assert [len(tree.splits) for tree in trees] == [3, 0, 0]
     assert set(trees[0].labels) <= {0, 1, 2}
@@ -73,7 +73,9 @@ def test_finds_the_width_of_an_encoder_that_does_not_tell_it():
         vectors = [model.ops.alloc2f(len(doc), 7) for doc in docs]
         return vectors, lambda d_vectors: docs
 
-    model = build_rst_parser(Model("silent", forward), hidden_width=8, classifier_width=4)
+    model = build_rst_parser(
+        Model("silent", forward), PointerSplitter, hidden_width=8, classifier_width=4
+    )
     model.set_dim("nO", 3)
     model.initialize()
     assert model.get_dim("nI") == 7
@@ -82,7 +84,7 @@ def test_finds_the_width_of_an_encoder_that_does_not_tell_it():
 @pytest.mark.parametrize("splitter", ["pointer", "span"])
 @pytest.mark.parametrize("variant", [{}, {"attention": True, "label_ends": True}])
 def test_reloads_equal(splitter, variant):
-    settings = {"splitter": splitter, "edu_features": True, "layer_norm": True, **variant}
+    settings = {"splitter": splitter, "text_features": True, "layer_norm": True, **variant}
     model = initialized(**settings)
     net = model.shims[0].net
     assert (net.attend is not None, net.classifier.with_ends) == (bool(variant), bool(variant))
@@ -92,11 +94,6 @@ def test_reloads_equal(splitter, variant):
     reloaded.from_bytes(model.to_bytes())
     assert_same(model.predict(make_docs()), reloaded.predict(make_docs()))
     assert_same(model.predict(make_docs()), model.copy().predict(make_docs()))
-
-
-def test_an_unbuilt_model_reloads_unbuilt():
-    model = make_model().from_bytes(make_model().to_bytes())
-    assert not model.shims[0].is_built
 
 
 def test_weights_that_run_code_are_refused():
@@ -131,89 +128,16 @@ def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
     assert grads and any(np.abs(grad).sum() > 0 for grad in grads)
 
 
-def test_the_loss_is_a_mean_over_documents_or_edus():
-    docs = make_docs()[:2]  # 4 EDUs and 1
-    losses = {}
-    for loss_per in ("document", "edu"):
-        model = initialized(loss_per=loss_per, dropout=0.0)
-        find_losses, backprop = model.begin_update(docs)
-        found = find_losses([GOLD, NOTHING])
-        backprop(sum(found))
-        weight = next(iter(model.shims[0].net.parameters()))
-        losses[loss_per] = [loss.item() for loss in found], weight.grad.clone()
-    (per_document, slope), (per_edu, other_slope) = losses["document"], losses["edu"]
-    assert per_edu == pytest.approx([loss * 2 / 5 for loss in per_document], rel=1e-5)
-    torch.testing.assert_close(other_slope, slope * 2 / 5)
-    assert slope.any()
-
-
-def test_another_mean_is_refused():
-    with pytest.raises(ConfigValidationError):
-        make_model(loss_per="split")
-
-
-def test_finish_update_moves_torch_weights_and_clears_gradients():
-    model = initialized()
-    net = model.shims[0].net
-    before = [weight.detach().clone() for weight in net.parameters()]
-    find_losses, backprop = model.begin_update(make_docs())
-    backprop(sum(find_losses([GOLD, NOTHING, NOTHING])))
-    model.finish_update(Adam(0.01))
-    after = list(net.parameters())
-    assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
-    assert all(not weight.grad.any() for weight in after if weight.grad is not None)
-
-
-@pytest.mark.parametrize("docs", [slice(1, 2), slice(1, 3)])
-def test_batches_without_splits_have_no_loss_and_no_gradient(docs):
-    model = initialized()
-    batch = make_docs()[docs]
-    find_losses, backprop = model.begin_update(batch)
-    losses = find_losses([NOTHING] * len(batch))
-    assert [float(loss.detach()) for loss in losses] == [0, 0]
-    backprop(sum(losses))
-
-
-def test_docs_of_white_space_alone_have_no_gradient():
-    model = initialized()
-    find_losses, backprop = model.begin_update([spacy.blank("xx").make_doc("\n\n")])
-    backprop(sum(find_losses([NOTHING])))
-
-
-@pytest.mark.parametrize(
-    "dropout, in_update, expected", [(0.3, 0.0, 0.3), (None, 0.2, 0.2), (0.0, 0.2, 0.0)]
-)
-def test_its_own_dropout_wins_over_that_of_update(dropout, in_update, expected):
-    model = initialized(dropout=dropout)
-    set_dropout_rate(model, in_update)
-    net = model.shims[0].net
-    model.begin_update(make_docs())
-    assert net.dropout.p == expected and net.training
-    model.predict(make_docs())
-    assert not net.training
-
-
-@pytest.mark.parametrize("saved, configured", [(None, 0.3), (0.3, 0.2), (0.3, None)])
-def test_a_saved_dropout_rate_does_not_overrule_the_config(saved, configured):
-    trained = initialized(dropout=saved)
-    set_dropout_rate(trained, 0.4)
-    model = make_model(dropout=configured).from_bytes(trained.to_bytes())
-    set_dropout_rate(model, 0.1)
-    model.begin_update(make_docs())
-    assert model.shims[0].net.dropout.p == (0.1 if configured is None else configured)
-
-
-def test_contradictions_are_refused():
-    with pytest.raises(RstError, match="R256"):
-        make_model(search_edus=50)
-    with pytest.raises(RstError, match="R256"):
-        make_model(exploration=1.0)
-    with pytest.raises(RstError, match="R253"):
-        initialized(dropout=1.5).begin_update(make_docs())
-
-
-def test_edu_features_reach_the_net():
+def test_text_features_reach_the_net():
     widths = [
-        initialized(edu_features=used).shims[0].net.combine.in_features for used in (False, True)
+        initialized(text_features=used).shims[0].net.combine.in_features for used in (False, True)
     ]
-    assert widths[1] - widths[0] == len(EDU_FEATURES)
+    assert widths[1] - widths[0] == N_FEATURES
+
+
+def test_a_pointer_has_no_options_of_a_span_splitter():
+    pointer = {"@architectures": "spacy_rst.PointerSplitter.v1", "search_edus": 50}
+    config = parser_config()
+    config["model"]["splitter"] = pointer
+    with pytest.raises(ConfigValidationError):
+        registry.resolve(config)

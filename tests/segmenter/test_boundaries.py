@@ -10,15 +10,21 @@ from spacy.tokens import Doc
 from spacy_rst.doc import get_edus, set_edus
 from spacy_rst.doc_layout import doc_from_layout, set_layout
 from spacy_rst.layout import Block, read_markdown
+from spacy_rst.pipe import read_layouts
 from spacy_rst.segmenter.boundaries import edus_from_starts, read_borders
 from spacy_rst.segmenter.features import (
     LAYOUT_FEATURES,
-    TOKEN_FEATURES,
-    layout_features,
-    token_features,
+    MARK_FEATURES,
+    N_FEATURES,
+    describe_tokens,
 )
 
 NLP = spacy.blank("xx")
+
+
+def borders_of(doc):
+    read_layouts([doc])
+    return read_borders(doc)
 
 
 def marked(doc, marks):
@@ -26,11 +32,11 @@ def marked(doc, marks):
 
 
 def segmented(doc, starts):
-    return [edu.text for edu in edus_from_starts(doc, starts, read_borders(doc))]
+    return [edu.text for edu in edus_from_starts(doc, starts, borders_of(doc))]
 
 
 def hard_starts(doc):
-    return read_borders(doc).choose_starts(np.zeros(len(doc), dtype=bool))
+    return borders_of(doc).choose_starts(np.zeros(len(doc), dtype=bool))
 
 
 @pytest.mark.parametrize(
@@ -48,14 +54,14 @@ def hard_starts(doc):
 )
 def test_paragraphs_begin_after_blank_lines(gap, is_paragraph, is_line):
     doc = NLP(f"one two{gap}three four")
-    borders = read_borders(doc)
+    borders = borders_of(doc)
     assert marked(doc, borders.blocks) == ["one", "three"] * is_paragraph
     assert marked(doc, borders.lines) == ["three"] * is_line
 
 
 def test_a_blank_line_may_be_spread_over_several_tokens():
     doc = Doc(NLP.vocab, words=["one", "\n", " ", "\n", "two"], spaces=[False] * 5)
-    assert marked(doc, read_borders(doc).blocks) == ["one", "two"]
+    assert marked(doc, borders_of(doc).blocks) == ["one", "two"]
 
 
 def test_a_sentence_that_begins_with_white_space_is_marked_at_its_word():
@@ -100,7 +106,7 @@ def test_no_text_no_edus(text):
 def test_any_choice_of_starts_gives_a_partition(words, data):
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     starts = data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words)))
-    borders = read_borders(doc)
+    borders = borders_of(doc)
     edus = edus_from_starts(doc, np.array(starts, dtype=bool), borders)
     set_edus(doc, edus)
     get_edus(doc)  # refuses what is not a partition
@@ -171,15 +177,20 @@ def test_marks_that_leave_doubts_are_left_to_the_model(text):
     assert len(segmented(doc, hard_starts(doc))) == bool(text)
 
 
+def names_of(doc, columns):
+    """The names of the columns in which each token has something."""
+    rows = describe_tokens(doc, borders_of(doc))
+    all_names = [f"mark {name}" for name in MARK_FEATURES]
+    all_names += [f"layout {name}" for name in LAYOUT_FEATURES]
+    names = [{all_names[i] for i in row.nonzero()[0]} for row in rows]
+    return [{name.split()[1] for name in own if name.startswith(columns)} for own in names]
+
+
 def test_features_say_what_the_text_shows():
     words = ["«", "Well", ",", "\n", "yes", "」", "。", "\n\n", "No"]
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     doc[8].is_sent_start = True
-    rows = token_features(doc, read_borders(doc))
-    facts = [
-        {name for name, value in zip(TOKEN_FEATURES, row, strict=True) if value} for row in rows
-    ]
-    assert facts == [
+    assert names_of(doc, "mark") == [
         {"opening", "starts_sentence"},
         {"upper_case", "after_opening"},
         {"comma"},
@@ -194,8 +205,7 @@ def test_features_say_what_the_text_shows():
 
 def test_an_empty_doc_has_no_features():
     doc = NLP("")
-    assert token_features(doc, read_borders(doc)).shape == (0, len(TOKEN_FEATURES))
-    assert layout_features(doc, read_borders(doc)).shape == (0, len(LAYOUT_FEATURES))
+    assert describe_tokens(doc, borders_of(doc)).shape == (0, N_FEATURES)
 
 
 MARKDOWN = """# A title. With two sentences
@@ -249,13 +259,8 @@ def test_layout_features_say_which_block_a_token_stands_in():
     doc = NLP("  One\nTwo words\nThree")
     blocks = [Block(2, 5, "heading", 1), Block(6, 15, "turn", speaker="A")]
     set_layout(doc, [*blocks, Block(16, 21, "turn", speaker="A", continues=True)])
-    rows = layout_features(doc, read_borders(doc))
-    facts = {
-        token.text.strip(): {LAYOUT_FEATURES[i] for i in row.nonzero()[0]}
-        for token, row in zip(doc, rows, strict=True)
-    }
-    facts.pop("")
-    assert facts == {
+    facts = zip(doc, names_of(doc, "layout"), strict=True)
+    assert {token.text: names for token, names in facts if not token.is_space} == {
         "One": {"in_heading", "starts_heading"},
         "Two": {"in_turn", "starts_turn", "has_new_speaker"},
         "words": {"in_turn"},
@@ -265,5 +270,4 @@ def test_layout_features_say_which_block_a_token_stands_in():
 
 def test_a_text_without_any_break_has_an_unknown_layout():
     doc = NLP("One two. Three four.")
-    rows = layout_features(doc, read_borders(doc))
-    assert {LAYOUT_FEATURES[i] for i in rows.nonzero()[1]} == {"layout_is_unknown"}
+    assert names_of(doc, "layout") == [{"layout_is_unknown"}] * len(doc)

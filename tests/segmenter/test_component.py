@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import warnings
 
 import numpy as np
@@ -8,15 +7,15 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Adam, ConfigValidationError, set_dropout_rate
+from thinc.api import Adam
 
 from spacy_rst.doc import doc_from_edus, get_edus, set_edus
 from spacy_rst.doc_layout import get_layout, set_layout
 from spacy_rst.errors import RstError
 from spacy_rst.layout import Block
-from spacy_rst.segmenter.model import build_edu_segmenter, cut_lengths
+from spacy_rst.segmenter import net as net_module
 from tests.sample import sample_docs
 from tests.segmenter.pipelines import (
     sample_examples,
@@ -104,43 +103,23 @@ def test_probabilities_do_not_depend_on_the_batch(nlp):
         np.testing.assert_allclose(probs, alone, atol=1e-6)
 
 
-def test_long_docs_are_cut_into_windows_and_batches():
-    nlp = segmenter_pipeline({"max_batch_tokens": 100}, window=64, margin=24)
+def test_long_docs_are_cut_into_windows_and_batches(monkeypatch):
+    monkeypatch.setattr(net_module, "WINDOW", 64)
+    monkeypatch.setattr(net_module, "MARGIN", 24)
+    nlp = segmenter_pipeline({"max_batch_tokens": 100})
     whole = segmenter_pipeline()
     train(whole, sample_examples(whole), epochs=3)
     nlp.initialize()
     nlp.from_bytes(whole.to_bytes())
     docs = [nlp.make_doc(doc.text) for doc in sample_docs(nlp, ["en"])]
     assert min(map(len, docs)) > 64
+    cut = segmenter_of(nlp).predict_probs(docs)
+    monkeypatch.undo()
     wanted = segmenter_of(whole).predict_probs(docs)
-    for probs, expected in zip(segmenter_of(nlp).predict_probs(docs), wanted, strict=True):
+    for probs, expected in zip(cut, wanted, strict=True):
+        assert not np.array_equal(probs, expected)
         np.testing.assert_allclose(probs, expected, atol=0.02)
     assert [edu_texts(doc) for doc in nlp.pipe(docs)]
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\n", " \t \n"])
-def test_no_text_no_edus(nlp, text):
-    assert edu_texts(nlp(text)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "word",
-        "\n word ",
-        "!?... -- ,;: )(",
-        "🙂👩‍👩‍👧 🇳🇱 ok 🙂",
-        "הכלב ישן בגינה, אף על פי שיורד גשם.",
-        "سگ در باغ می‌خوابد، هرچند باران می‌بارد.",
-        "狗在花园里睡觉，虽然下着雨。",
-        "犬は庭で寝ています。雨が降っているのに。",
-        "e\u0301 \u200b \u00a0x\u00a0 \ufeff",
-    ],
-)
-def test_edus_are_a_partition_in_any_script(nlp, text):
-    doc = nlp(text)
-    assert get_edus(doc)
-    assert doc.spans["edus"][0].start == next(t.i for t in doc if not t.is_space)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -187,15 +166,14 @@ def test_a_threshold_that_was_set_is_saved_and_the_config_decides_otherwise(nlp,
     assert segmenter_of(spacy.load(tmp_path / "changed")).threshold == 0.75
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("threshold", [-0.1, 1.5])
 def test_refuses_a_threshold_that_is_no_probability(fresh, threshold):
-    with pytest.raises(RstError, match="R408"):
+    with pytest.raises(RstError, match="R250"):
         segmenter_of(fresh).threshold = threshold
-
-
-def test_refuses_a_config_with_a_threshold_that_is_no_probability():
-    with pytest.raises(RstError, match="R408"):
-        segmenter_pipeline({"threshold": 50})
+    with pytest.raises(RstError, match="R250"):
+        segmenter_of(fresh).threshold = float("nan")
+    with pytest.raises(RstError, match=r"R250.*threshold"):
+        segmenter_pipeline({"threshold": threshold})
 
 
 def test_paragraphs_and_sentences_are_hard_boundaries(changeable):
@@ -218,18 +196,6 @@ def test_keeps_edus_that_are_there_unless_told_otherwise(changeable):
     assert edu_texts(other) == edu_texts(changeable(TEXTS[0]))
     segmenter_of(changeable).overwrite = True
     assert edu_texts(changeable(doc)) == edu_texts(changeable(doc.text)) != own
-
-
-def test_probabilities_are_stored_on_request_and_survive(changeable):
-    assert "edu_probs" not in changeable(TEXTS[0]).user_data
-    segmenter_of(changeable).store_probs = True
-    doc = changeable(TEXTS[0])
-    probs = doc.user_data["edu_probs"]
-    (expected,) = segmenter_of(changeable).predict_probs([doc])
-    assert probs == pytest.approx(expected.tolist())
-    assert Doc(doc.vocab).from_bytes(doc.to_bytes()).user_data["edu_probs"] == probs
-    (again,) = DocBin(docs=[doc], store_user_data=True).get_docs(doc.vocab)
-    assert list(again.user_data["edu_probs"]) == probs
 
 
 def test_documents_without_gold_edus_teach_nothing_but_stay_in_the_batch(fresh):
@@ -264,26 +230,6 @@ def test_the_gradient_is_that_of_the_loss_and_spares_white_space(fresh):
         assert (gradient[position] == 0) == token.is_space
 
 
-def test_the_loss_does_not_grow_with_the_batch(fresh):
-    examples = sample_examples(fresh, ["en"])[:1]
-    fresh.initialize(lambda: examples)
-    segmenter = segmenter_of(fresh)
-    scores, _ = segmenter.model.begin_update([examples[0].predicted])
-    loss, (gradient,) = segmenter.get_loss(examples, scores)
-    loss_of_two, (gradient_of_two, _) = segmenter.get_loss(examples * 2, scores * 2)
-    assert loss_of_two == pytest.approx(loss)
-    np.testing.assert_allclose(gradient_of_two, gradient / 2)
-
-
-def test_gradients_reach_the_encoder(fresh):
-    examples = sample_examples(fresh, ["en"])
-    fresh.initialize(lambda: examples)
-    encoder = segmenter_of(fresh).model.get_ref("tok2vec")
-    before = encoder.to_bytes()
-    fresh.update(examples, sgd=Adam(0.01, L2=0.0))  # a penalty would move the weights by itself
-    assert encoder.to_bytes() != before
-
-
 def test_the_loss_is_recorded_under_the_components_name():
     nlp = spacy.blank("xx")
     nlp.add_pipe("edu_segmenter", name="units", config=segmenter_config())
@@ -303,63 +249,23 @@ def test_empty_docs_can_be_learned_from(fresh):
     assert fresh.update(examples, sgd=optimizer)["edu_segmenter"] > 0.0
 
 
-def test_the_pipelines_dropout_counts_where_the_model_has_none_of_its_own():
-    for dropout, rates in ((None, [0.0, 0.4]), (0.2, [0.2, 0.2])):
-        nlp = segmenter_pipeline(dropout=dropout)
-        examples = sample_examples(nlp, ["en"])
-        nlp.initialize(lambda: examples)  # noqa: B023
-        segmenter = segmenter_of(nlp)
-        found = []
-        for drop in (0.0, 0.4):
-            segmenter.update(examples[:1], drop=drop)
-            found.append(segmenter.model.shims[0].net.dropout.p)
-        assert found == rates
-
-
-@pytest.mark.parametrize("saved, configured", [(None, 0.2), (0.3, 0.2), (0.3, None)])
-def test_a_saved_dropout_rate_does_not_overrule_the_config(saved, configured):
-    trained = segmenter_pipeline(dropout=saved)
-    examples = sample_examples(trained, ["en"])[:1]
-    trained.initialize(lambda: examples)
-    trained.update(examples, drop=0.4)
-    nlp = segmenter_pipeline(dropout=configured).from_bytes(trained.to_bytes())
-    nlp.update(examples, drop=0.1)
-    rate = segmenter_of(nlp).model.shims[0].net.dropout.p
-    assert rate == (0.1 if configured is None else configured)
-
-
-def test_the_config_decides_what_a_loaded_segmenter_has_a_mean_over(nlp):
-    examples = sample_examples(nlp, ["en"])[:1]
-    per_edu = segmenter_pipeline(loss_per="edu").from_bytes(nlp.to_bytes())
-    scores = [np.zeros(len(examples[0].predicted), dtype="f")]
-    losses = [segmenter_of(pipe).get_loss(examples, scores)[0] for pipe in (nlp, per_edu)]
-    assert losses[0] == pytest.approx(losses[1] * len(examples[0].reference.spans["edus"]))
-
-
-def test_the_default_config_has_all_settings_of_the_model():
-    defaults = spacy.blank("xx").get_factory_meta("edu_segmenter").default_config["model"]
-    parameters = inspect.signature(build_edu_segmenter).parameters
-    expected = {name: option.default for name, option in parameters.items()}
-    assert {**defaults, "tok2vec": inspect.Parameter.empty} == {
-        "@architectures": "spacy_rst.EduSegmenter.v1",
-        **expected,
-    }
-
-
 @pytest.mark.parametrize("loss_per, divisor", [("document", 2), ("edu", 5)])
 def test_the_loss_is_a_mean_over_documents_or_edus(loss_per, divisor):
     nlp = segmenter_pipeline(loss_per=loss_per)
+    nlp.initialize()
     golds = [doc_from_edus(nlp, ["a b", "c"]), doc_from_edus(nlp, ["d", "e", "f g"], [2])]
-    examples = [Example(gold.copy(), gold) for gold in golds]
-    # A document without EDUs teaches nothing, and counts as a document only.
+    plain = nlp.make_doc("not segmented")
+    examples = [Example(gold.copy(), gold) for gold in [*golds, plain]]
     log_odds = [
         np.array([2.0, -1.0, 0.5], dtype="f"),
         np.array([0.0, 1.0, 3.0, -2.0, 0.3], dtype="f"),
+        np.array([1.0, 1.0], dtype="f"),
     ]
     starts = [[1, 0, 1], [1, 1, None, 1, 0]]
     loss, gradients = segmenter_of(nlp).get_loss(examples, log_odds)
     expected = 0.0
-    for scores, gold, gradient in zip(log_odds, starts, gradients, strict=True):
+    assert not gradients[2].any()  # a document without gold EDUs does not count
+    for scores, gold, gradient in zip(log_odds, starts, gradients, strict=False):
         for score, start, slope in zip(scores.tolist(), gold, gradient.tolist(), strict=True):
             if start is None:  # the blank line
                 assert slope == 0
@@ -370,61 +276,9 @@ def test_the_loss_is_a_mean_over_documents_or_edus(loss_per, divisor):
     assert loss == pytest.approx(expected / divisor, rel=1e-5)
 
 
-def test_documents_without_edus_do_not_count_in_a_mean_over_edus():
-    nlp = segmenter_pipeline(loss_per="edu")
-    gold, plain = doc_from_edus(nlp, ["a b", "c"]), nlp.make_doc("d e")
-    examples = [Example(gold.copy(), gold), Example(plain.copy(), plain)]
-    scores = [np.array([2.0, -1.0, 0.5], dtype="f"), np.array([1.0, 1.0], dtype="f")]
-    alone, _ = segmenter_of(nlp).get_loss(examples[:1], scores[:1])
-    together, gradients = segmenter_of(nlp).get_loss(examples, scores)
-    assert together == pytest.approx(alone)
-    assert not gradients[1].any()
-    assert segmenter_of(nlp).get_loss(examples[1:], scores[1:])[0] == 0.0
-
-
-def test_another_mean_is_refused():
-    with pytest.raises(ConfigValidationError):
-        segmenter_pipeline(loss_per="token")
-
-
-@pytest.mark.parametrize(
-    "lengths, window, expected",
-    [
-        ([5, 0, 3], 0, [5, 0, 3]),
-        ([5, 0, 3], 2, [2, 2, 1, 2, 1]),
-        ([4, 4], 4, [4, 4]),
-        ([4, 5], 4, [4, 4, 1]),
-        ([1], 100, [1]),
-        ([], 3, []),
-        ([0], 3, []),
-    ],
-)
-def test_documents_are_cut_for_training(lengths, window, expected):
-    assert cut_lengths(lengths, window) == expected
-
-
-def test_a_training_window_acts_in_training_only(nlp):
-    cut = segmenter_pipeline(training_window=7).from_bytes(nlp.to_bytes())
-    docs = [nlp.make_doc(text) for text in TEXTS]
-    for model in (segmenter_of(nlp).model, segmenter_of(cut).model):
-        set_dropout_rate(model, 0.0)
-    for found, expected in zip(
-        segmenter_of(cut).predict_probs(docs), segmenter_of(nlp).predict_probs(docs), strict=True
-    ):
-        np.testing.assert_array_equal(found, expected)
-    whole, _ = segmenter_of(nlp).model.begin_update(docs)
-    parts, backprop = segmenter_of(cut).model.begin_update(docs)
-    assert [len(scores) for scores in parts] == [len(doc) for doc in docs]
-    assert not np.allclose(parts[0], whole[0], atol=1e-3)
-    # A part is read as a document of its own would be, but for what the encoder sees around it.
-    assert not np.allclose(parts[-1], whole[-1], atol=1e-3)
-    np.testing.assert_allclose(parts[2], whole[2], atol=1e-5)
-    backprop([np.ones_like(scores) for scores in parts])
-
-
 def test_learns_with_layout(tmp_path):
     """The same words are one unit in a paragraph, and two in an item."""
-    nlp = segmenter_pipeline(layout=True)
+    nlp = segmenter_pipeline()
     golds = []
     for kind, edus in (("paragraph", ["a b c d"]), ("item", ["a b", "c d"])):
         gold = doc_from_edus(nlp, edus)
@@ -443,14 +297,6 @@ def test_learns_with_layout(tmp_path):
             assert edu_texts(pipeline(doc)) == edu_texts(gold)
 
 
-def test_learns_with_a_training_window():
-    nlp = segmenter_pipeline(training_window=20, loss_per="edu")
-    examples = sample_examples(nlp, ["eu"])
-    assert min(len(example.reference) for example in examples) > 20
-    train(nlp, examples)
-    assert nlp.evaluate(examples)["edu_f"] > 0.98
-
-
 def test_gold_edus_inside_tokens_are_counted_in_one_warning(fresh):
     reference = Doc(fresh.vocab, words=list("我来，他去。"), spaces=[False] * 6)
     set_edus(reference, [reference[:3], reference[3:]])
@@ -466,53 +312,8 @@ def test_gold_edus_inside_tokens_are_counted_in_one_warning(fresh):
 
 def test_refuses_data_without_any_edus(fresh):
     examples = [Example(fresh.make_doc("one two"), fresh.make_doc("one two")) for _ in range(2)]
-    with pytest.raises(RstError, match="R406"):
+    with pytest.raises(RstError, match="R200"):
         fresh.initialize(lambda: examples)
-
-
-def test_refuses_text_that_differs_from_the_gold_text(fresh):
-    gold = doc_from_edus(fresh, ["one two", "three"])
-    with pytest.raises(RstError, match="R201"):
-        fresh.initialize(lambda: [Example(fresh.make_doc("one two four"), gold)])
-
-
-def test_refuses_windows_that_keep_nothing():
-    for window, margin in ((10, 5), (10, -1), (0, 0)):
-        with pytest.raises(RstError, match="R403"):
-            segmenter_pipeline(window=window, margin=margin)
-
-
-def test_a_listener_without_its_encoder_is_refused():
-    pytest.importorskip("spacy_transformers")
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("edu_segmenter")
-    with pytest.raises(RstError, match="R405"):
-        nlp.initialize()
-
-
-def test_an_untrained_segmenter_says_so_and_can_be_saved(fresh, tmp_path):
-    with pytest.raises(ValueError, match="E109"):
-        fresh("Some text.")
-    fresh.to_disk(tmp_path)
-    assert spacy.load(tmp_path).pipe_names == ["edu_segmenter"]
-
-
-def test_one_bad_doc_goes_to_the_error_handler_alone(changeable, monkeypatch):
-    segmenter = segmenter_of(changeable)
-    set_annotations = segmenter.set_annotations
-
-    def refuse_bad(docs, probs):
-        if any("bad" in doc.text for doc in docs):
-            raise ValueError("bad Doc")
-        set_annotations(docs, probs)
-
-    monkeypatch.setattr(segmenter, "set_annotations", refuse_bad)
-    failed = []
-    segmenter.set_error_handler(lambda name, proc, docs, error: failed.extend(docs))
-    docs = list(changeable.pipe(["one", "bad", "two"]))
-    assert [doc.text for doc in docs] == ["one", "two"]
-    assert all(doc.spans["edus"] for doc in docs)
-    assert [doc.text for doc in failed] == ["bad"]
 
 
 def test_a_tree_over_other_edus_is_taken_off(changeable):

@@ -9,7 +9,7 @@ from thinc.api import ConfigValidationError
 
 from spacy_rst.doc import doc_from_edus
 from spacy_rst.segmenter.boundaries import read_borders
-from spacy_rst.segmenter.features import convention_features
+from spacy_rst.segmenter.features import N_FEATURES, describe_tokens
 from spacy_rst.treebank.corpus import make_example
 from tests.segmenter.pipelines import segmenter_pipeline, train
 
@@ -38,10 +38,9 @@ def make_doc(nlp, treebank=None, text=TEXT):
 def test_each_treebank_has_a_column(treebank, row):
     nlp = spacy.blank("xx")
     doc = make_doc(nlp, treebank)
-    features = convention_features(doc, read_borders(doc), CONVENTIONS)
-    assert features.dtype == np.float32 and features.tolist() == [row] * len(doc)
-    empty = make_doc(nlp, treebank, "")
-    assert convention_features(empty, read_borders(empty), CONVENTIONS).shape == (0, 2)
+    features = describe_tokens(doc, read_borders(doc), CONVENTIONS)
+    assert features.dtype == np.float32
+    assert features[:, N_FEATURES:].tolist() == [row] * len(doc)
 
 
 def test_the_columns_come_to_the_others():

@@ -7,13 +7,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_rst.encoder.listener import SYNTAX_VECTORS
 from spacy_rst.errors import RstError
 from spacy_rst.segmenter.boundaries import read_borders
 from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, parser_config
 from tests.sample import sample_docs
 from tests.segmenter.pipelines import make_example, segmenter_config, train
 
-SYNTAX_LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 40, "upstream": "syntax"}
+SYNTAX_LISTENER = {"@architectures": "spacy_rst.SyntaxListener.v1", "width": 40}
 
 
 def add_syntax(nlp, **settings):
@@ -28,7 +29,6 @@ def add_syntax(nlp, **settings):
                 "arc_width": 16,
                 "label_width": 16,
                 "dropout": None,
-                "chunk": 32,
             },
             **settings,
         },
@@ -92,8 +92,7 @@ def test_reloaded_is_the_same_and_config_decides_what_is_annotated(trained, tmp_
     doc = silent(text)
     assert doc._.rst_json == one._.rst_json
     assert not doc.has_annotation("DEP") and not doc.has_annotation("POS")
-    assert doc.tensor.shape == one.tensor.shape
-    np.testing.assert_allclose(doc.tensor, one.tensor, atol=1e-5)
+    np.testing.assert_allclose(SYNTAX_VECTORS[doc], SYNTAX_VECTORS[one], atol=1e-5)
 
 
 def test_pipe_is_the_same_as_call(trained):
@@ -134,26 +133,16 @@ def test_gradients_reach_the_encoder_from_syntax_alone():
     assert history[-1]["syntax"] < 0.5 * history[0]["syntax"]
 
 
-def test_refuses_chunks_without_room_for_an_arc():
-    with pytest.raises(RstError, match="R340"):
-        spacy.blank("xx").add_pipe(
-            "syntax",
-            config={
-                "model": {
-                    "@architectures": "spacy_rst.Syntax.v1",
-                    "tok2vec": OWN_TOK2VEC,
-                    "chunk": 1,
-                }
-            },
-        )
-
-
 def test_is_an_encoder_that_other_components_can_have_for_themselves(trained, tmp_path):
     nlp, examples = trained
     text = examples[0].reference.text
     nlp.to_disk(tmp_path / "shared")
     own = spacy.load(tmp_path / "shared")
+    own.replace_listeners("syntax", "rst_parser", ["model.tok2vec"])
+    assert own(text)._.rst_tree.splits == nlp(text)._.rst_tree.splits
+    own = spacy.load(tmp_path / "shared")
     own.replace_listeners("tok2vec", "syntax", ["model.tok2vec"])
+    assert own(text)._.rst_tree.splits == nlp(text)._.rst_tree.splits
     for name in ("edu_segmenter", "rst_parser"):
         own.replace_listeners("syntax", name, ["model.tok2vec"])
     own.remove_pipe("syntax")
@@ -170,3 +159,37 @@ def test_own_sentences_begin_no_edus(trained):
     assert np.flatnonzero(read_borders(doc).sentences).tolist() == [0]
     n_sentences = read_borders(doc, guessed_sentences=True).sentences.sum()
     assert n_sentences == len(list(doc.sents)) > 1
+
+
+def test_leaves_the_vectors_of_tok2vec_alone_and_keeps_its_own_off_the_doc(trained):
+    nlp, examples = trained
+    doc = nlp(examples[0].reference.text)
+    assert doc.tensor.shape == (len(doc), OWN_TOK2VEC["width"])
+    assert SYNTAX_VECTORS[doc].shape == (len(doc), 40)
+    n_kept = len(SYNTAX_VECTORS)
+    del doc
+    assert len(SYNTAX_VECTORS) == n_kept - 1
+
+
+def test_a_frozen_component_is_listened_to(trained):
+    nlp = make_pipeline(annotate=True).from_bytes(trained[0].to_bytes())
+    examples = [make_example(nlp, doc) for doc in sample_docs(nlp, ["eu"])]
+    before = nlp.get_pipe("syntax").model.to_bytes()
+    frozen = ["tok2vec", "syntax"]
+    losses = nlp.update(examples, sgd=nlp.resume_training(), exclude=frozen, annotates=frozen)
+    assert losses["rst_parser"] > 0 and "syntax" not in losses
+    assert nlp.get_pipe("syntax").model.to_bytes() == before
+
+
+def test_a_listener_to_a_tok2vec_is_refused():
+    nlp = make_pipeline()
+    listener = TOK2VEC_LISTENER | {"upstream": "syntax"}
+    with pytest.raises(RstError, match=r"R340.*'other'"):
+        nlp.add_pipe("rst_parser", name="other", config=parser_config(listener))
+        nlp.initialize()
+
+
+def test_vectors_of_syntax_that_are_missing_are_missed(trained):
+    nlp, examples = trained
+    with pytest.raises(RstError, match="R310"):
+        nlp(examples[0].reference.text, disable=["syntax"])

@@ -46,7 +46,7 @@ class MissingTranslator:
 @pytest.fixture(scope="module")
 def english():
     """A parser that knows the English documents of the sample by heart."""
-    nlp = shared_tok2vec_pipeline(splitter="span", edu_features=True)
+    nlp = shared_tok2vec_pipeline(splitter="span", text_features=True)
     train(nlp, examples_from(nlp, sample_docs(nlp, ["en"])))
     return nlp
 

@@ -20,7 +20,8 @@ from spacy_rst.doc import (
     set_tree,
 )
 from spacy_rst.errors import RstError
-from spacy_rst.parser.features import EDU_FEATURES, edu_features
+from spacy_rst.parser.features import MARK_FEATURES, describe_edus
+from spacy_rst.pipe import read_layouts
 from spacy_rst.translator.edus import translate_docs
 from spacy_rst.tree import RstTree
 from tests.sample import sample_docs
@@ -124,8 +125,13 @@ def test_paragraphs_and_sentences_are_kept():
     (new,) = translate_docs([doc], AnsweringTranslator("Hello ,", "he says .", "It rains ."))
     assert new.text == "Hello ,\n\nhe says . It rains ."
     assert [sentence.text for sentence in new.sents] == ["Hello ,\n\nhe says .", "It rains ."]
-    columns = [EDU_FEATURES.index(name) for name in ("starts_sentence", "paragraph_precedes")]
-    assert edu_features(new, get_edus(new))[:, columns].tolist() == [[1, 0], [0, 1], [1, 0]]
+    columns = [MARK_FEATURES.index(name) for name in ("starts_sentence", "paragraph_precedes")]
+    read_layouts([new])
+    assert describe_edus(new, get_edus(new)).features[:, columns].tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 0],
+    ]
 
 
 def test_docs_in_the_target_language_are_copied_without_asking():

@@ -9,8 +9,7 @@ from spacy.util import registry
 
 from spacy_rst.doc import doc_from_edus, get_tree, original_language
 from spacy_rst.errors import RstError
-from spacy_rst.parser.gold import read_gold
-from spacy_rst.segmenter.gold import read_gold_starts
+from spacy_rst.gold import read_gold_starts, read_gold_tree
 from spacy_rst.treebank.corpus import Corpus
 from tests.sample import sample_docs, write_corpus
 
@@ -91,7 +90,7 @@ def test_filters_by_size(folder, nlp):
 def test_edus_without_a_tree_teach_a_segmenter_and_no_parser(nlp, tmp_path):
     doc = doc_from_edus(nlp, ["It rained,", "so we stayed."])
     (example,) = read(write_corpus(tmp_path / "x.spacy", [doc]), nlp, min_edus=2)
-    assert read_gold(example) is None
+    assert read_gold_tree(example) is None
     gold = read_gold_starts(example)
     assert gold is not None and gold.starts.nonzero()[0].tolist() == [0, 3]
 

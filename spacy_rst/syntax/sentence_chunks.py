@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from spacy.attrs import ORTH
 from spacy.tokens import Doc
@@ -14,25 +12,15 @@ from ..orthography import CLOSING, SENTENCE_ENDS
 SHORTEST_SHARE = 0.25
 
 
-def cut_doc(doc: Doc, size: int) -> list[int]:
-    """Cut a Doc into chunks that end with a sentence, as far as marks tell, or else anywhere.
-
-    doc (Doc): The Doc.
-    size (int): The most tokens of a chunk.
-    RETURNS (list[int]): The number of tokens of each chunk.
-    """
-    if len(doc) <= size:
-        return [len(doc)] if len(doc) else []
-    return cut_at_ends(_sentence_ends(doc), size)
-
-
 def cut_at_ends(ends: np.ndarray, size: int) -> list[int]:
-    """Cut a text into chunks.
+    """Cut a text into chunks that end with a sentence, as far as marks tell, or else anywhere.
 
-    ends (np.ndarray): Bool (n_tokens,), whether a sentence may end after each token.
+    ends (np.ndarray): Bool (n_tokens,), from `sentence_ends`.
     size (int): The most tokens of a chunk.
     RETURNS (list[int]): The number of tokens of each chunk.
     """
+    if not len(ends):
+        return []
     lengths: list[int] = []
     start, places = 0, np.append(0, np.flatnonzero(ends) + 1)
     shortest = max(1, int(size * SHORTEST_SHARE))
@@ -44,14 +32,14 @@ def cut_at_ends(ends: np.ndarray, size: int) -> list[int]:
     return [*lengths, len(ends) - start]
 
 
-def _sentence_ends(doc: Doc) -> np.ndarray:
-    """Bool (n_tokens,), tokens after which a sentence may end: a mark, or one that closes a
-    quotation or a bracket after it, or a line break."""
+def sentence_ends(doc: Doc) -> np.ndarray:
+    """RETURNS (np.ndarray): Bool (n_tokens,), tokens after which a sentence may end: a mark, or one
+    that closes a quotation or a bracket after it, or a line break."""
     forms, form_of_token = np.unique(doc.to_array(ORTH), return_inverse=True)
-    texts: Sequence[str] = [doc.vocab.strings[form] for form in forms.tolist()]
-    is_mark = np.array([text[-1] in SENTENCE_ENDS for text in texts])[form_of_token]
-    closes = np.array([text in CLOSING for text in texts])[form_of_token]
-    breaks = np.array(["\n" in text for text in texts])[form_of_token]
+    texts = [doc.vocab.strings[form] for form in forms.tolist()]
+    is_mark = np.array([text[-1] in SENTENCE_ENDS for text in texts], dtype=bool)[form_of_token]
+    closes = np.array([text in CLOSING for text in texts], dtype=bool)[form_of_token]
+    breaks = np.array(["\n" in text for text in texts], dtype=bool)[form_of_token]
     is_mark[1:] |= is_mark[:-1] & closes[1:]
     is_mark[:-1] &= ~closes[1:]
     return is_mark | breaks

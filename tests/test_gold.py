@@ -7,7 +7,7 @@ from spacy.training import Example
 
 from spacy_rst.doc import set_edus
 from spacy_rst.errors import RstError
-from spacy_rst.segmenter.gold import read_gold_starts
+from spacy_rst.gold import number_syntax, read_gold_starts, read_gold_syntax
 
 NLP = spacy.blank("xx")
 
@@ -67,5 +67,37 @@ def test_another_text_is_refused_with_the_documents_name():
 def test_gold_edus_that_do_not_cover_the_text_are_refused():
     reference = gold_doc(["one", "two", "three"], [True, True, False], [(0, 1), (2, 3)])
     reference.user_data["name"] = "gappy"
-    with pytest.raises(RstError, match=r"R404.*gappy.*'two'"):
+    with pytest.raises(RstError, match=r"R203.*gappy.*'two'"):
         read_gold_starts(Example(NLP("one two three"), reference))
+
+
+# Syntax
+
+
+def test_targets_count_heads_within_the_chunk():
+    nlp = spacy.blank("xx")
+    words = ["a", "b", "c", "d"]
+    gold = Doc(
+        nlp.vocab, words=words, heads=[1, 1, 0, 1], deps=["x", "ROOT", "y", "z"], pos=["X"] * 4
+    )
+    syntax = read_gold_syntax(Example(Doc(nlp.vocab, words=words), gold))
+    targets = number_syntax(syntax, [2, 2], {"X": 0}, {"x": 0, "ROOT": 1, "y": 2}, -100)
+    assert targets.tolist() == [[0, 0, 0, 0], [1, -1, -100, -100], [0, 1, 2, -100]]
+    later = number_syntax(syntax, [2], {"X": 0}, {"x": 0, "ROOT": 1, "y": 2}, -100, first=1)
+    assert later.tolist() == [[0, 0], [-1, -100], [1, 2]]
+
+
+def test_gold_of_other_tokens_is_aligned():
+    nlp = spacy.blank("xx")
+    gold = Doc(
+        nlp.vocab,
+        words=["New", "York", "is", "large"],
+        heads=[1, 3, 3, 3],
+        deps=["flat", "nsubj", "cop", "ROOT"],
+        pos=["PROPN", "PROPN", "AUX", "ADJ"],
+    )
+    predicted = Doc(nlp.vocab, words=["New", "York", "is", "lar", "ge"], spaces=[1, 1, 1, 0, 1])
+    syntax = read_gold_syntax(Example(predicted, gold))
+    assert syntax.heads[0] == 1 and syntax.labels[0] == "flat" and syntax.tags[2] == "AUX"
+    assert len(syntax.heads) == 5
+    assert read_gold_syntax(Example(predicted, nlp(gold.text))) is None
