@@ -132,11 +132,9 @@ def build_rst_parser(
 
 
 def _make_net(*, bfloat16: bool, **options: Any) -> RstNet:
-    from ..fast_layers import set_bfloat16
     from .net import RstNet
 
     net = RstNet(**options)
-    set_bfloat16(net, bfloat16)
     return net
 
 

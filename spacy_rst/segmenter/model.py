@@ -122,11 +122,9 @@ def build_edu_segmenter(
 
 
 def _make_net(*, bfloat16: bool, **options: Any) -> EduNet:
-    from ..fast_layers import set_bfloat16
     from .net import EduNet
 
     net = EduNet(**options)
-    set_bfloat16(net, bfloat16)
     return net
 
 

@@ -110,11 +110,9 @@ def build_syntax(
 
 
 def _make_net(*, bfloat16: bool, **options: Any) -> SyntaxNet:
-    from ..fast_layers import set_bfloat16
     from .net import SyntaxNet
 
     net = SyntaxNet(**options)
-    set_bfloat16(net, bfloat16)
     return net
 
 
