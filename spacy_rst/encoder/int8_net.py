@@ -81,5 +81,5 @@ def round_weights(transformer: nn.Module) -> None:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, Int8Linear(child))
-            elif name == "word_embeddings":
+            elif isinstance(child, nn.Embedding) and name == "word_embeddings":
                 setattr(module, name, Int8Embedding(child))

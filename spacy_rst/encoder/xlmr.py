@@ -257,8 +257,8 @@ def _make_data(
             lengths=[n_pieces],
             token_type_ids=None,
         ),
-        model_output=ModelOutput(last_hidden_state=vectors[None]),
-        align=Ragged(model.ops.asarray1i(aligned), cast(Ints1d, lengths)),
+        model_output=ModelOutput(last_hidden_state=cast(Any, vectors)[np.newaxis]),
+        align=Ragged(model.ops.asarray1i(cast(Ints1d, aligned)), cast(Ints1d, lengths)),
     )
 
 
@@ -271,12 +271,21 @@ def _encoder_init(model: Model, X: Any = None, Y: Any = None) -> None:
 def _encoder_forward(
     model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    if not any(map(len, docs)):
-        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_vectors: docs
+    filled = [doc for doc in docs if len(doc)]
+    vectors = [model.ops.alloc2f(0, model.maybe_get_dim("nO") or 0) for _ in docs]
+    if not filled:
+        return vectors, lambda d_vectors: docs
     transformer, pooling = model.layers
-    data, backprop_data = transformer(docs, is_train)
-    vectors, backprop_vectors = pooling(data, is_train)
-    return vectors, lambda d_vectors: backprop_data(backprop_vectors(d_vectors))
+    data, backprop_data = transformer(filled, is_train)
+    pooled, backprop_pooling = pooling(data, is_train)
+    own = iter(pooled)
+    vectors = [next(own) if len(doc) else empty for doc, empty in zip(docs, vectors, strict=True)]
+
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        backprop_data(backprop_pooling([rows for rows in d_vectors if len(rows)]))
+        return docs
+
+    return vectors, backprop
 
 
 def _replace_listener(model: Model[list[Doc], Any]) -> Model[list[Doc], Any]:

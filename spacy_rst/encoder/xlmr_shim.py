@@ -226,7 +226,7 @@ class XlmrShim(NetShim):
         self._grad_scaler = PyTorchGradScaler(enabled=needs_scaling)
         self._grad_scaler.to_(self.device)
 
-    def predict(self, inputs: Sequence[PieceWindow]) -> torch.Tensor:
+    def predict(self, inputs: Any) -> torch.Tensor:
         """Compute vectors; memory beyond them is bounded by one batch of windows.
 
         inputs (Sequence[PieceWindow]): The windows.
@@ -237,9 +237,7 @@ class XlmrShim(NetShim):
             vectors, _ = self._run(inputs, None)
         return vectors
 
-    def begin_update(
-        self, inputs: Sequence[PieceWindow]
-    ) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
+    def begin_update(self, inputs: Any) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
         """Compute vectors and remember what the trained layers need for their gradients.
 
         inputs (Sequence[PieceWindow]): The windows.
