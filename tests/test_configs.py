@@ -102,14 +102,13 @@ def test_the_xlmr_config_trains(changes, languages, corpus, tiny_xlmr, tmp_path)
     assert set(scores) == languages
 
 
-def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path):
+def test_the_english_config_trains(tiny_xlmr, tmp_path):
     nlp = spacy.blank("en")
     corpus = write_corpus(tmp_path / "english.spacy", sample_docs(nlp, ["en"])[:2])
     overrides = {
         "paths.train": str(corpus),
         "paths.dev": str(corpus),
         "paths.transformer": tiny_xlmr,
-        "paths.frozen": str(tmp_path / "frozen"),
         "training.max_steps": 2,
         "training.eval_frequency": 2,
         "training.logger.path": str(tmp_path / "curve.jsonl"),
@@ -129,7 +128,6 @@ def test_the_english_config_trains_and_keeps_what_is_frozen(tiny_xlmr, tmp_path)
         "doc_cleaner",
     ]
     assert trained("It rained, so we stayed at home.")._.rst_tree is not None
-    assert list((tmp_path / "frozen").glob("*/*.npy"))
 
 
 @pytest.mark.parametrize("lang", ["xx", "en"])
