@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import srsly
 import torch
-from spacy.attrs import IDX, NORM, PREFIX, SHAPE, SUFFIX
+from spacy.attrs import NORM, PREFIX, SHAPE, SUFFIX
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, NumpyOps, torch2xp, xp2torch
@@ -25,7 +25,6 @@ from thinc.types import Floats2d
 from torch import Tensor
 
 from ..errors import Errors, RstError
-from ..fast_layers import round_up
 from ..shims import LazyNetShim, save_state
 from ..windows import batch_by_size, cut_windows
 from .alignment import Ints, pair_tokens_and_pieces, token_piece_ranges
@@ -43,7 +42,6 @@ PIECE_FILE = "sp.model"
 # cut into windows of so many, which does not change their vectors.
 GROUP_TOKENS = 1_000
 BYTES_AT_ONCE = 1 << 16
-NO_PIECES = np.zeros(0, dtype=np.int64)
 
 
 @registry.architectures("spacy_rst.PieceEncoder.v1")
@@ -55,7 +53,6 @@ def PieceEncoder(
     hash_width: int = 48,
     dropout: float = 0.2,
     train_convolutions: bool = False,
-    cached_tokens: int = 0,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A pretrained multilingual encoder over word pieces, made of convolutions.
 
@@ -73,8 +70,6 @@ def PieceEncoder(
     dropout (float): Dropout rate of the trained layers.
     train_convolutions (bool): Train the pretrained convolutions, too. The table of pieces never
         changes.
-    cached_tokens (int): In training, keep the pretrained vectors of so many tokens in memory (2.5
-        kB each), unless the convolutions are trained. 0 for none.
     RETURNS (Model[list[Doc], list[Floats2d]]): The encoder.
     RAISES (RstError): R300, if hash_rows does not have four numbers.
     """
@@ -96,7 +91,7 @@ def PieceEncoder(
         _forward,
         init=partial(_init, weights=weights),
         dims={"nO": width},
-        shims=[PieceShim(make_net, VectorCache(0 if train_convolutions else cached_tokens))],
+        shims=[PieceShim(make_net)],
     )
 
 
@@ -110,10 +105,6 @@ class PieceShim(LazyNetShim):
     # The table never changes, and takes seconds to compress.
     compressed_table: bytes | None = None
 
-    def __init__(self, make_net: Callable[..., PieceNet], cache: VectorCache) -> None:
-        super().__init__(make_net)
-        self.cache = cache
-
     def build(self, **sizes: Any) -> None:
         """Make the net, with new weights.
 
@@ -121,21 +112,6 @@ class PieceShim(LazyNetShim):
         """
         super().build(**sizes)
         self.compressed_table = None
-        self.cache.clear()
-
-    def read(self, doc: Doc) -> TokenInputs:
-        """Find what the net needs to know of a Doc.
-
-        doc (Doc): The Doc.
-        RETURNS (TokenInputs): The inputs for its tokens, without white space at its ends.
-        """
-        offsets = token_offsets(doc)
-        ids, piece_offsets = self.pieces.encode(doc.text)
-        inner = inner_tokens(offsets)
-        ranges = token_piece_ranges(offsets, piece_offsets)[inner]
-        return TokenInputs(
-            TokenPieces(ids, ranges), hash_tokens(doc, self.net.hash_rows)[inner], inner
-        )
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): The sizes, the weights and the pieces, if there are any."""
@@ -180,19 +156,6 @@ class PieceShim(LazyNetShim):
         return self
 
 
-class TokenInputs(NamedTuple):
-    """The inputs for neighbouring tokens of a Doc.
-
-    pieces (TokenPieces): Their pieces.
-    hashes (Ints): The rows of their hashed embeddings, shape (tokens, tables, hashes).
-    tokens (slice): The tokens.
-    """
-
-    pieces: TokenPieces
-    hashes: Ints
-    tokens: slice
-
-
 def _decompress(compressed: bytes, target: np.ndarray) -> None:
     """Fill an array of bytes, without a copy of its size on the way."""
     decompressor, place = zlib.decompressobj(), 0
@@ -214,7 +177,7 @@ def _init(
     weights: str | Path | None,
 ) -> None:
     """Read the pretrained weights, or keep those there are, and build what is learned."""
-    shim = _shim(model)
+    shim = cast(PieceShim, model.shims[0])
     if weights is None:
         if not shim.is_built:
             raise RstError(Errors.R331)
@@ -258,135 +221,81 @@ def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool
-) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    docs = list(docs)
-    if not is_train:
-        return _predict(model, docs), lambda d_vectors: docs
-    shim = _shim(model)
-    net: PieceNet = shim.net
-    net.train()
-    inputs = [shim.read(doc) for doc in docs]
-    hashes = np.concatenate([part.hashes for part in inputs])
-    token_counts = [len(part.hashes) for part in inputs]
-    rows = net.mix_tokens(
-        _pool_training_docs(shim, docs, inputs),
-        torch.from_numpy(hashes).to(shim.device),
-        token_counts,
-    )
+class Window(NamedTuple):
+    """Tokens of a Doc with all that their vectors depend on, and where the vectors go.
 
-    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
-        d_rows = [d_own[part.tokens] for d_own, part in zip(d_vectors, inputs, strict=True)]
-        rows.backward(xp2torch(model.ops.xp.concatenate(d_rows), device=shim.device))
-        return docs
-
-    vectors = [model.ops.alloc2f(len(doc), net.width) for doc in docs]
-    for target, part, own in zip(vectors, inputs, rows.detach().split(token_counts), strict=True):
-        target[part.tokens] = cast(Floats2d, torch2xp(own, ops=model.ops))
-    return vectors, backprop
-
-
-def _predict(model: Model, docs: Sequence[Doc]) -> list[Floats2d]:
-    shim = _shim(model)
-    net: PieceNet = shim.net
-    net.eval()
-    vectors = [model.ops.alloc2f(len(doc), net.width) for doc in docs]
-    windows = _cut_docs(shim, docs, vectors)
-    with torch.inference_mode():
-        for group in batch_by_size(windows, GROUP_TOKENS, lambda window: len(window.hashes)):
-            hashes = np.concatenate([window.hashes for window in group])
-            n_tokens = round_up(len(hashes))
-            hashes = np.pad(hashes, ((0, n_tokens - len(hashes)), (0, 0), (0, 0)))
-            batch = make_batch([window.pieces for window in group], shim.device, n_tokens)
-            tokens = net(batch, torch.from_numpy(hashes).to(shim.device)).split(batch.token_counts)
-            for window, rows in zip(group, tokens, strict=False):
-                window.target[:] = cast(Floats2d, torch2xp(rows[window.kept], ops=model.ops))
-    return vectors
-
-
-class _Window(NamedTuple):
-    """Tokens of a Doc with all that their vectors depend on, and where the vectors shall go."""
+    pieces (TokenPieces), hashes (Ints): The inputs.
+    kept (slice): The tokens whose vectors are kept, counted through the window.
+    doc (int), tokens (slice): The number of the Doc, and the same tokens, counted through it.
+    """
 
     pieces: TokenPieces
     hashes: Ints
     kept: slice
-    target: Floats2d
+    doc: int
+    tokens: slice
 
 
-def _cut_docs(
-    shim: PieceShim, docs: Sequence[Doc], vectors: Sequence[Floats2d]
-) -> Iterator[_Window]:
+def _forward(
+    model: Model, docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    docs = list(docs)
+    shim = cast(PieceShim, model.shims[0])
+    net: PieceNet = shim.net
+    net.train(is_train)
+    vectors = [model.ops.alloc2f(len(doc), net.width) for doc in docs]
+
+    def encode(windows: Sequence[Window]) -> Tensor:
+        batch = make_batch([window.pieces for window in windows], shim.device)
+        hashes = np.concatenate([window.hashes for window in windows])
+        encoded = net(batch, torch.from_numpy(hashes).to(shim.device))
+        for window, rows in zip(windows, encoded.detach().split(batch.token_counts), strict=True):
+            target = vectors[window.doc][window.tokens]
+            target[:] = cast(Floats2d, torch2xp(rows[window.kept], ops=model.ops))
+        return encoded
+
+    if not is_train:
+        windows = cut_docs(shim, docs, GROUP_TOKENS)
+        with torch.inference_mode():
+            for group in batch_by_size(windows, GROUP_TOKENS, lambda window: len(window.hashes)):
+                encode(group)
+        return vectors, lambda d_vectors: docs
+
+    whole = list(cut_docs(shim, docs, max(map(len, docs), default=0)))
+    encoded = encode(whole) if whole else None
+
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        if encoded is not None:
+            d_rows = [d_vectors[window.doc][window.tokens] for window in whole]
+            encoded.backward(xp2torch(model.ops.xp.concatenate(d_rows), device=shim.device))
+        return docs
+
+    return vectors, backprop
+
+
+def cut_docs(shim: PieceShim, docs: Sequence[Doc], n_tokens: int) -> Iterator[Window]:
+    """Cut Docs into windows, without the white space at their ends.
+
+    shim (PieceShim): The encoder.
+    docs (Sequence[Doc]): The Docs.
+    n_tokens (int): The most tokens of a window, besides its context.
+    YIELDS (Window): The windows. Docs without words have none.
+    """
     depth = shim.net.depth
-    for doc, rows in zip(docs, vectors, strict=True):
-        pieces, hashes, inner = shim.read(doc)
-        target = rows[inner]
-        for cut in cut_windows([len(hashes)], GROUP_TOKENS + 2 * depth, depth):
-            yield _Window(
+    for number, doc in enumerate(docs):
+        offsets = token_offsets(doc)
+        ids, piece_offsets = shim.pieces.encode(doc.text)
+        inner = inner_tokens(offsets)
+        pieces = TokenPieces(ids, token_piece_ranges(offsets, piece_offsets)[inner])
+        hashes = hash_tokens(doc, shim.net.hash_rows)[inner]
+        for cut in cut_windows([len(hashes)], n_tokens + 2 * depth, depth):
+            yield Window(
                 pieces.crop(cut.start, cut.end, PIECES_SEEN),
                 hashes[cut.start : cut.end],
                 slice(cut.keep_start - cut.start, cut.keep_end - cut.start),
-                target[cut.keep_start : cut.keep_end],
+                number,
+                slice(inner.start + cut.keep_start, inner.start + cut.keep_end),
             )
-
-
-def _pool_training_docs(
-    shim: PieceShim, docs: Sequence[Doc], inputs: Sequence[TokenInputs]
-) -> Tensor:
-    """The pretrained vectors of all tokens, from the cache where it has them."""
-    pooled = [shim.cache.get(doc) for doc in docs]
-    missing = [number for number, vectors in enumerate(pooled) if vectors is None]
-    if missing:
-        batch = make_batch([inputs[number].pieces for number in missing], shim.device)
-        computed = shim.net.pool_pieces(batch).split(batch.token_counts)
-        for number, vectors in zip(missing, computed, strict=True):
-            pooled[number] = shim.cache.put(docs[number], vectors)
-    return torch.cat([cast(Tensor, vectors).float() for vectors in pooled])
-
-
-class VectorCache:
-    """Keeps the pretrained vectors of texts, as long as there is room.
-
-    max_tokens (int): The most tokens to keep. What comes later is not kept: in training each
-        document comes again before another one could be given up for it.
-    """
-
-    def __init__(self, max_tokens: int) -> None:
-        self.room = self.max_tokens = max_tokens
-        self._vectors: dict[tuple[str, bytes], Tensor] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Copies and other processes begin with an empty one.
-        return vars(VectorCache(self.max_tokens))
-
-    def get(self, doc: Doc) -> Tensor | None:
-        """RETURNS (Tensor | None): The vectors of a Doc's tokens, if they are kept."""
-        return self._vectors.get(self._key(doc))
-
-    def put(self, doc: Doc, vectors: Tensor) -> Tensor:
-        """Keep the vectors of a Doc in half precision, if there is room.
-
-        doc (Doc): The Doc.
-        vectors (Tensor): Float (n_tokens, width).
-        RETURNS (Tensor): What to use: rounded if they are kept, as they will come back.
-        """
-        key = self._key(doc)
-        if key not in self._vectors:
-            if len(vectors) > self.room:
-                return vectors
-            self.room -= len(vectors)
-            self._vectors[key] = vectors.half()
-        return self._vectors[key]
-
-    def clear(self) -> None:
-        """Forget all vectors."""
-        self.room = self.max_tokens
-        self._vectors = {}
-
-    @staticmethod
-    def _key(doc: Doc) -> tuple[str, bytes]:
-        """All that the vectors depend on: the text, and where its tokens begin."""
-        return doc.text, doc.to_array(IDX).tobytes()
 
 
 def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
@@ -402,20 +311,13 @@ def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
     return (hashed % np.array(rows, dtype=np.uint32)[:, np.newaxis]).astype(np.int64)
 
 
-def make_batch(
-    parts: Sequence[TokenPieces], device: Any, n_tokens: int | None = None
-) -> PieceBatch:
+def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
     """Join the pieces of several texts.
 
     parts (Sequence[TokenPieces]): The pieces of each text.
     device (Any): The torch device to put them on.
-    n_tokens (int | None): How many tokens the batch must have: a text of tokens without pieces
-        fills it up.
     RETURNS (PieceBatch): The batch.
     """
-    if n_tokens is not None:
-        n_empty = n_tokens - sum(len(part.ranges) for part in parts)
-        parts = [*parts, TokenPieces(NO_PIECES, np.zeros((n_empty, 2), dtype=np.int64))]
     piece_counts = [len(part.ids) for part in parts]
     token_counts = [len(part.ranges) for part in parts]
     ranges = np.concatenate([part.ranges for part in parts])
@@ -430,7 +332,3 @@ def make_batch(
         pooled=torch.from_numpy(pooled).to(device),
         pool_starts=torch.from_numpy(pool_starts).to(device),
     )
-
-
-def _shim(model: Model) -> PieceShim:
-    return cast(PieceShim, model.shims[0])

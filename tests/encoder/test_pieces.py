@@ -172,7 +172,7 @@ def test_the_pretrained_vectors_are_those_of_the_description(
     net_of(model).train(is_train)
     processor = SentencePieceProcessor(model_file=str(Path(tiny_pieces) / "sp.model"))
     short = [doc for doc in docs if doc.text.strip() and len(doc.text) < 100]
-    parts = [model.shims[0].read(doc).pieces for doc in short]
+    parts = [window.pieces for window in pieces.cut_docs(model.shims[0], short, 1000)]
     with torch.no_grad():
         found = net_of(model).pool_pieces(pieces.make_batch(parts, "cpu"))
     assert found.shape == (sum(map(len, short)), 12 + 3 * 8)
@@ -193,7 +193,7 @@ def test_the_learned_layers_mix_vectors_hashes_and_neighbours(model, docs):
     doc = docs[0]
     hashes = hash_tokens(doc, SMALL["hash_rows"])
     with torch.no_grad():
-        cut = model.shims[0].read(doc).pieces
+        (cut,) = (window.pieces for window in pieces.cut_docs(model.shims[0], [doc], 1000))
         pooled = net.pool_pieces(pieces.make_batch([cut], "cpu"))
         tokens = []
         for row, places in zip(pooled, hashes, strict=True):
@@ -383,87 +383,6 @@ def test_docs_without_words_can_be_learned_from(tiny_pieces, texts):
     assert_same_vectors(model.begin_update(docs)[0], model.predict(docs))
 
 
-# The cache
-
-
-def count_computed(model: Model, monkeypatch) -> list[int]:
-    """Keep the numbers of tokens whose pretrained vectors are computed from now on."""
-    computed: list[int] = []
-    net = net_of(model)
-    pool = net.pool_pieces
-
-    def count(batch):
-        computed.append(sum(batch.token_counts))
-        return pool(batch)
-
-    monkeypatch.setattr(net, "pool_pieces", count)
-    return computed
-
-
-def test_the_cache_gives_the_same_vectors(tiny_pieces, docs, monkeypatch):
-    plain, cached = make_model(tiny_pieces), make_model(tiny_pieces, cached_tokens=100_000)
-    computed = count_computed(cached, monkeypatch)
-    first = cached.begin_update(docs)[0]
-    assert_same_vectors(first, plain.begin_update(docs)[0], atol=0.01)
-    assert_same_vectors(cached.begin_update(docs)[0], first, atol=0)
-    assert_same_vectors(cached.begin_update(docs[::-1])[0][::-1], first, atol=1e-6)
-    assert sum(computed) == sum(len(doc) for doc in docs if doc.text.strip())
-    assert all(kept.dtype == torch.float16 for kept in cached.shims[0].cache._vectors.values())
-
-
-def test_the_cache_has_a_limit(tiny_pieces, monkeypatch):
-    docs = [
-        multilingual_pipeline().make_doc(text) for text in ("dog " * 6, "a b", "the dog " * 3, "c")
-    ]
-    assert [len(doc) for doc in docs] == [6, 2, 6, 1]
-    model = make_model(tiny_pieces, cached_tokens=9)
-    computed = count_computed(model, monkeypatch)
-    cache = model.shims[0].cache
-    expected = make_model(tiny_pieces).begin_update(docs)[0]
-    for _ in range(3):
-        assert_same_vectors(model.begin_update(docs)[0], expected, atol=0.01)
-    assert computed == [15, 6, 6]
-    assert cache.room == 0 and sum(map(len, cache._vectors.values())) == 9
-
-
-def test_the_cache_tells_tokens_of_one_text_apart(tiny_pieces):
-    vocab = multilingual_pipeline().vocab
-    docs = [
-        Doc(vocab, words=words, spaces=[False] * 2)
-        for words in (["the", "dog"], ["th", "edog"], ["thed", "og"])
-    ]
-    expected = make_model(tiny_pieces).begin_update(docs)[0]
-    model = make_model(tiny_pieces, cached_tokens=100)
-    for _ in range(2):
-        found = [model.begin_update([doc])[0][0] for doc in docs]
-        assert_same_vectors(found, expected, atol=0.01)
-    assert not np.allclose(expected[0], expected[1], atol=0.1)
-
-
-def test_learned_convolutions_are_never_cached(tiny_pieces, docs):
-    model = make_model(tiny_pieces, train_convolutions=True, cached_tokens=1000)
-    model.begin_update(docs)
-    assert sum(map(len, model.shims[0].cache._vectors.values())) == 0
-
-
-def test_copies_begin_with_an_empty_cache(tiny_pieces, docs):
-    model = make_model(tiny_pieces, cached_tokens=100_000)
-    model.begin_update(docs)
-    for copy in (model.copy(), pickle.loads(pickle.dumps(model))):
-        cache = copy.shims[0].cache
-        assert not cache._vectors and cache.room == cache.max_tokens == 100_000
-        assert_same_vectors(copy.predict(docs), model.predict(docs), atol=0)
-    assert model.shims[0].cache._vectors
-
-
-def test_the_cache_is_forgotten_with_the_weights(tiny_pieces, docs):
-    model = make_model(tiny_pieces, cached_tokens=100_000)
-    model.begin_update(docs)
-    assert model.shims[0].cache._vectors
-    model.initialize()
-    assert not model.shims[0].cache._vectors and model.shims[0].cache.room == 100_000
-
-
 # Saving
 
 
@@ -517,8 +436,8 @@ def test_an_empty_encoder_is_saved_as_such(tiny_pieces):
 
 def test_the_config_of_the_loaded_pipeline_decides(tiny_pieces, docs):
     model = make_model(tiny_pieces)
-    other = PieceEncoder(None, **SMALL, cached_tokens=50).from_bytes(model.to_bytes())
-    assert other.shims[0].cache.max_tokens == 50
+    other = PieceEncoder(None, **SMALL, dropout=0.5).from_bytes(model.to_bytes())
+    assert net_of(other).dropout.p == 0.5 and net_of(model).dropout.p == 0
     assert_same_vectors(other.predict(docs), model.predict(docs))
 
 
@@ -609,7 +528,7 @@ def test_width_is_known_before_initialization(tiny_pieces):
 @pytest.fixture(scope="module")
 def joint(tiny_pieces):
     """A pipeline that was trained for a few steps with averages, and what it lost on the way."""
-    nlp = joint_pipeline(tiny_pieces, cached_tokens=10_000)
+    nlp = joint_pipeline(tiny_pieces)
     examples = sample_examples(nlp, ["eu", "en"])
     optimizer = Adam(0.01, use_averages=True)
     nlp.initialize(lambda: examples, sgd=optimizer)
@@ -622,11 +541,10 @@ def trees_of(docs) -> list[Any]:
 
 
 def test_a_shared_encoder_learns_from_segmenter_and_parser(joint):
-    nlp, _, history = joint
+    _, _, history = joint
     for name in ("edu_segmenter", "rst_parser"):
         assert history[-1][name] < 0.9 * history[0][name]
     assert history[0]["tok2vec"] > 0
-    assert nlp.get_pipe("tok2vec").model.shims[0].cache._vectors
 
 
 def test_averages_are_used_and_given_back(joint, docs):
