@@ -22,8 +22,7 @@ from torch import Tensor, nn
 from ..fast_layers import FastLinear, round_up
 from .pieces_cache import PieceCache
 
-# The sizes of the pretrained convolutions' windows, and how many rows of a window lie before the row
-# that it belongs to.
+# The windows of the pretrained convolutions, and how many rows of a window lie before its own.
 ROWS_BEFORE = {2: 0, 3: 1, 5: 2}
 # Rows that a convolution reads at each side at most.
 ROWS_SEEN = max(ROWS_BEFORE.values())

@@ -16,8 +16,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
 from spacy_transformers.data_classes import FullTransformerBatch, TransformerData, WordpieceBatch
-from spacy_transformers.layers.split_trf import split_trf_batch
-from spacy_transformers.layers.trfs2arrays import trfs2arrays
+from spacy_transformers.layers import split_trf_batch, trfs2arrays
 from thinc.api import Model, chain, get_array_module, reduce_mean, torch2xp, xp2torch
 from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from transformers.file_utils import ModelOutput

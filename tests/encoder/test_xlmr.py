@@ -24,7 +24,6 @@ from tests.encoder.xlmr import (
     MULTILINGUAL,
     NO_DROPOUT,
     ROUTES,
-    TRANSFORMER_LISTENER,
     encoder_config,
     initialized_pipeline,
     make_encoder,
@@ -34,6 +33,7 @@ from tests.encoder.xlmr import (
     shim_of,
     train_step,
 )
+from tests.parser.pipelines import TRANSFORMER_LISTENER
 from tests.tiny_models import SENTENCES, build_tiny_xlmr
 
 ODD_TEXTS = {
@@ -671,7 +671,8 @@ def test_several_processes(tiny_xlmr, tmp_path):
         import spacy
         from spacy.tokens import DocBin
         import spacy_rst.encoder.xlmr
-        from tests.tiny_models import SENTENCES
+        from tests.parser.pipelines import TRANSFORMER_LISTENER
+from tests.tiny_models import SENTENCES
 
         if __name__ == "__main__":
             nlp = spacy.load({str(tmp_path / "pipeline")!r})

@@ -12,15 +12,11 @@ from thinc.api import Adam, Model
 
 from spacy_rst.encoder.xlmr import XlmrEncoder, XlmrModel
 from spacy_rst.encoder.xlmr_shim import XlmrShim
+from tests.parser.pipelines import TRANSFORMER_LISTENER
 from tests.tiny_models import SENTENCES
 
 MULTILINGUAL = " ".join(SENTENCES)
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-TRANSFORMER_LISTENER = {
-    "@architectures": "spacy-transformers.TransformerListener.v1",
-    "grad_factor": 1.0,
-    "pooling": {"@layers": "reduce_mean.v1"},
-}
 TOK2VEC_LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
 LISTENERS = {"transformer": TRANSFORMER_LISTENER, "tok2vec": TOK2VEC_LISTENER}
 ROUTES = tuple(LISTENERS)
