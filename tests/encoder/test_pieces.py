@@ -270,20 +270,6 @@ def test_training_reads_what_prediction_reads(tiny_pieces, docs):
         assert_same_vectors(model.begin_update(docs)[0], model.predict(docs))
 
 
-def test_context_counts(model):
-    nlp = multilingual_pipeline()
-    first, second = nlp.make_doc("the dog sleeps"), nlp.make_doc("a dog sleeps")
-    assert not np.allclose(model.predict([first])[0][1], model.predict([second])[0][1], atol=1e-3)
-
-
-def test_chinese_in_character_tokens_knows_the_words_around(model):
-    doc = multilingual_pipeline().make_doc(SENTENCES[6])
-    assert len(doc) == len(doc.text)
-    (vectors,) = model.predict([doc])
-    alone = Doc(doc.vocab, words=[doc[3].text])
-    assert not np.allclose(vectors[3], model.predict([alone])[0][0], atol=1e-3)
-
-
 def test_hashes_are_those_of_norm_prefix_suffix_and_shape():
     rows = [1000, 1000, 1000, 1000]
     doc = multilingual_pipeline().make_doc("Garden garden warden garage hidden")
@@ -326,17 +312,6 @@ def test_what_is_learned(tiny_pieces, docs, train_convolutions):
     if train_convolutions:
         learned |= {name for name in pretrained if not name.startswith("table.")}
     assert changed_weights(before, model) == learned
-
-
-def test_gradients_reach_the_rows_of_the_hashes(tiny_pieces):
-    model = make_model(tiny_pieces)
-    doc = multilingual_pipeline().make_doc("the dog sleeps")
-    vectors, backprop = model.begin_update([doc])
-    backprop([np.random.default_rng(0).normal(size=vectors[0].shape).astype("f")])
-    hashes = hash_tokens(doc, SMALL["hash_rows"])
-    for number, table in enumerate(net_of(model).embeddings):
-        rows = set(torch.nonzero(table.weight.grad.abs().sum(1)).flatten().tolist())
-        assert rows == set(hashes[:, number].flatten().tolist())
 
 
 def test_the_gradient_is_that_of_the_vectors(tiny_pieces):
@@ -579,14 +554,6 @@ def test_a_saved_pipeline_does_the_same(joint, tmp_path, tiny_pieces):
             assert_array_equal(one.tensor, two.tensor)
 
 
-def test_any_batch_size_gives_the_same_trees(joint):
-    nlp, _, _ = joint
-    expected = [tree and tree["splits"] for tree in trees_of(nlp.pipe(TEXTS, batch_size=1))]
-    for size in (2, 100):
-        found = trees_of(nlp.pipe(TEXTS, batch_size=size))
-        assert [tree and tree["splits"] for tree in found] == expected
-
-
 def test_pickled_and_in_other_processes(joint, tiny_pieces):
     trained, _, _ = joint
     # spaCy's listeners cannot be pickled after a training.
@@ -609,13 +576,3 @@ def test_replaced_listeners_have_the_encoder_of_their_own(joint, tmp_path):
     nlp.to_disk(tmp_path / "own")
     for pipeline in (nlp, spacy.load(tmp_path / "own")):
         assert trees_of(pipeline.pipe(TEXTS)) == expected
-
-
-def test_an_encoder_of_a_components_own(tiny_pieces):
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("edu_segmenter", config=segmenter_config(encoder_config(tiny_pieces)))
-    examples = sample_examples(nlp, ["eu"])
-    optimizer = nlp.initialize(lambda: examples)
-    optimizer.learn_rate = 0.01
-    history = [nlp.update(examples, sgd=optimizer)["edu_segmenter"] for _ in range(5)]
-    assert history[-1] < history[0]
