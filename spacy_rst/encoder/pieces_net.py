@@ -122,7 +122,7 @@ class PieceNet(nn.Module):
     hash_width (int): Width of the hashed embeddings.
     width (int): Width of the token vectors.
     depth (int): Layers that mix each token with a neighbour at each side.
-    dropout (float): Dropout rate, see `set_dropout`.
+    dropout (float): Dropout rate of the trained layers.
     train_convolutions (bool): Whether the pretrained convolutions are learned further.
     """
 
@@ -142,6 +142,7 @@ class PieceNet(nn.Module):
         train_convolutions: bool = False,
     ) -> None:
         super().__init__()
+        self.width, self.depth, self.hash_rows = width, depth, tuple(hash_rows)
         self.train_convolutions = train_convolutions
         self.table = PieceTable(n_pieces, table_width, n_shards)
         self.convolutions = nn.ModuleList(
@@ -156,31 +157,8 @@ class PieceNet(nn.Module):
         self.normalize_mix = nn.LayerNorm(width)
         self.layers = nn.ModuleList(FastLinear(3 * width, 2 * width) for _ in range(depth))
         self.normalize_layers = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
-        self.dropout = nn.Dropout(0.0)
-        self.set_dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.piece_cache = PieceCache()
-
-    @property
-    def width(self) -> int:
-        """RETURNS (int): Width of the token vectors."""
-        return self.mix.out_features
-
-    @property
-    def depth(self) -> int:
-        """RETURNS (int): Layers that mix each token with a neighbour at each side."""
-        return len(self.layers)
-
-    @property
-    def hash_rows(self) -> list[int]:
-        """RETURNS (list[int]): Rows of each table of hashed embeddings."""
-        return [len(cast(nn.Embedding, table).weight) for table in self.embeddings]
-
-    def set_dropout(self, rate: float) -> None:
-        """Change the dropout rate of the layers that are learned.
-
-        rate (float): From 0 (none) to less than 1.
-        """
-        self.dropout.p = rate
 
     def train(self, mode: bool = True) -> PieceNet:
         """Change between training and evaluation.
