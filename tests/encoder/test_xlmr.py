@@ -19,6 +19,7 @@ from transformers import AutoTokenizer
 
 from spacy_rst.encoder.piece_tokenizer import PieceTokenizer
 from spacy_rst.encoder.xlmr import XlmrModel
+from spacy_rst.encoder.xlmr_shim import has_fast_bfloat16
 from spacy_rst.errors import RstError
 from tests.encoder.xlmr import (
     MULTILINGUAL,
@@ -265,6 +266,23 @@ def test_half_precision_on_a_cpu_needs_instructions_for_it(
     vectors, backprop = encoder.begin_update([doc])
     backprop(vectors)
     encoder.finish_update(Adam())
+
+
+@pytest.mark.parametrize(
+    ("find_capabilities", "expected"),
+    [
+        (None, False),  # a torch that is too old to tell
+        (dict, False),
+        (lambda: {"avx2": True, "avx512_bf16": False}, False),
+        (lambda: {"amx_bf16": True}, torch.backends.mkldnn.is_available()),
+    ],
+)
+def test_the_cpu_is_asked_for_its_instructions(monkeypatch, find_capabilities, expected):
+    if find_capabilities is None:
+        monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    else:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", find_capabilities, raising=False)
+    assert has_fast_bfloat16.__wrapped__() == expected
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -128,8 +128,8 @@ def test_the_joint_config_trains_and_scores_end_to_end(tmp_path):
     overrides = {
         "paths.train": str(corpus),
         "paths.dev": str(corpus),
-        "components.tok2vec.model.tok2vec.encode.width": 32,
-        "components.tok2vec.model.tok2vec.encode.depth": 1,
+        "components.tok2vec.model.encode.width": 32,
+        "components.tok2vec.model.encode.depth": 1,
         "training.max_steps": 4,
         "training.eval_frequency": 2,
     }
