@@ -1,8 +1,8 @@
 """Peak memory of the XLM-R encoder against the length of one document.
 
-Beyond the token vectors themselves, memory should stay flat: it is bounded by the cap on the word
-pieces that run at once, not by the document. Each length runs in a process of its own, on a model
-with random weights. Run it from the root of the repository:
+Beyond the vectors of pieces and tokens, memory should stay flat: it is bounded by the cap on the
+word pieces that run at once, not by the document. Each length runs in a process of its own, on a
+model with random weights. Run it from the root of the repository:
 
     python benchmarks/windows_memory.py --layers 6 --pieces 1000 10000 100000
 """
@@ -42,15 +42,16 @@ def measure(
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
-    from spacy_rst.encoder.xlmr import XlmrEncoder
+    from spacy_rst.encoder.xlmr import XlmrEncoder, XlmrModel
     from tests.tiny_models import SENTENCES
 
-    encoder = XlmrEncoder(
+    transformer = XlmrModel(
         checkpoint, max_batch_pieces=cap, trainable_layers=1, gradient_checkpointing=recompute
     )
+    encoder = XlmrEncoder(transformer)
     encoder.initialize()
     words = " ".join(SENTENCES).split()
-    pieces_per_round = len(encoder.shims[0].tokenizer.encode(" ".join(words))[0])
+    pieces_per_round = len(transformer.shims[0].tokenizer.encode(" ".join(words))[0])
     rounds = max(1, round(n_pieces / pieces_per_round))
     doc = Doc(Vocab(), words=words * rounds)
     before = peak_megabytes()

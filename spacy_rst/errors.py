@@ -193,30 +193,10 @@ class Errors(metaclass=_MessagesWithCodes):
     R250 = "The option {name} must be {wanted}, not {value}. Set it in the config."
 
     # Encoders
-    R300 = (
-        "Windows of {window} word pieces with a stride of {stride} would leave out text or never "
-        "end. Choose 1 <= stride <= window."
-    )
-    R301 = (
-        "max_batch_pieces = {cap} is less than one window with its special pieces ({longest}). "
-        "Raise it, or take a smaller window."
-    )
-    R302 = "{setting} = '{value}' is not known. Use one of {choices}."
+    R300 = "{name} = {value} cannot be used here. It must be {wanted}."
     R303 = (
-        "The tokenizer of '{name}' is a slow one, which does not say where its pieces lie in the "
-        "text. Set use_fast = true in tokenizer_config, or choose a model that has a fast one."
-    )
-    R304 = (
-        "A model of type '{model_type}' cannot be used here. Choose XLM-RoBERTa or one built like "
-        "it, such as RoBERTa, CamemBERT, BERT or MPNet."
-    )
-    R305 = (
-        "trainable_layers = {wanted}, but the model has {layers} layers. Choose 0 (nothing is "
-        "trained) to {layers}, or null to train the embeddings too."
-    )
-    R306 = (
-        "A window of {window} word pieces is more than the model's positions allow. Choose a "
-        "window of at most {longest}."
+        "The model '{name}' cannot be used here: {reason}. Choose XLM-RoBERTa or a model built "
+        "like it (RoBERTa, CamemBERT, BERT, MPNet), with a fast tokenizer."
     )
     R307 = (
         "The encoder has no weights yet. Call nlp.initialize() first, or load a trained pipeline."
@@ -240,31 +220,14 @@ class Errors(metaclass=_MessagesWithCodes):
         "{found}: they come from another encoder. Add the 'tok2vec' that it was trained with, or "
         'nlp.add_pipe("rst") in its place, which brings its own.'
     )
-    R312 = (
-        "With trainable_layers = null no layer is frozen, so there is nothing that cache_frozen "
-        'could keep. Set trainable_layers to a number, or cache_frozen = "none".'
-    )
-    R313 = (
-        'With cache_frozen = "disk" a folder is needed: set cache_folder, for example to '
-        '"training/frozen".'
-    )
-    R320 = (
-        "Chunks of {chunk} tokens with a margin of {margin} cannot be made. Choose a chunk of at "
-        "least 1, and a margin of at least 0."
-    )
-    R330 = (
-        "hash_rows must give {expected} numbers of rows: norm, prefix, suffix, shape. "
-        "Found {found}."
-    )
     R331 = (
         "The piece encoder has no pretrained weights. Set `weights` to the folder that "
         "`spacy project run fetch-pieces` fills, or load a pipeline that has them."
     )
     R332 = (
-        "There are no pretrained weights in {folder}: {files} are needed. "
-        "`spacy project run fetch-pieces` gets them."
+        "The pretrained weights in {folder} cannot be read: {error}. `spacy project run "
+        "fetch-pieces` gets them again."
     )
-    R333 = "The pretrained weights in {folder} cannot be read: {error}. Fetch them again."
 
     # Syntax
     R340 = (

@@ -6,20 +6,18 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import srsly
+import torch
 from thinc.api import Optimizer, PyTorchShim, get_torch_default_device, xp2torch
-
-if TYPE_CHECKING:
-    import torch
 
 
 class NetShim(PyTorchShim):
-    """Holds a torch net whose weights can be exchanged for an optimizer's averages for a while.
+    """Holds a torch net whose weights can be replaced by an optimizer's averages for a while.
 
-    thinc's own shim hands the weights to the optimizer under one kind of key and looks for their
-    averages under another, so that `use_averages` would leave the net as it is.
+    thinc's own shim gives the weights to the optimizer under one kind of key and looks for their
+    averages under another, so that `use_averages` would have no effect.
     """
 
     @property
@@ -59,8 +57,7 @@ class NetShim(PyTorchShim):
         weights = dict(self._model.named_parameters()) if self.is_built else {}
         own = {name: weight.data for name, weight in weights.items() if (self.id, name) in params}
         for name, trained in own.items():
-            array = params[self.id, name]
-            weights[name].data = xp2torch(array, device=trained.device)
+            weights[name].data = xp2torch(params[self.id, name], device=trained.device)
         self._flatten()
         try:
             yield
@@ -70,17 +67,15 @@ class NetShim(PyTorchShim):
             self._flatten()
 
     def _flatten(self) -> None:
-        """Let the weights of each RNN lie side by side again, as a GPU wants them: thinc's
-        optimizer gives each weight a place of its own. On a CPU this does nothing."""
-        import torch
-
+        """Put the weights of each RNN in one block of memory again, which cuDNN needs and thinc's
+        optimizer undoes. On a CPU this does nothing."""
         for module in self._model.modules() if self.is_built else ():
             if isinstance(module, torch.nn.RNNBase):
                 module.flatten_parameters()
 
 
 class LazyNetShim(NetShim):
-    """Holds a torch net, from the time when its sizes are known.
+    """Holds a torch net that is made when its sizes are known.
 
     make_net (Callable): Makes the net from its sizes. Bind what the config says beforehand: only
         the sizes are saved with the weights, so that the config of the loaded pipeline decides.
@@ -104,7 +99,7 @@ class LazyNetShim(NetShim):
         self.set_net(self.make_net(**sizes))
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): The sizes and the weights, where there are any."""
+        """RETURNS (bytes): The sizes and the weights, if there are any."""
         return super().to_bytes() if self.is_built else srsly.msgpack_dumps({})
 
     def _save_weights(self, net: torch.nn.Module) -> bytes:
@@ -126,17 +121,15 @@ class LazyNetShim(NetShim):
 class ForkedThreads:
     """Keeps nets from waiting forever in a process that was forked after they were made.
 
-    `nlp.pipe(n_process=...)` forks. A fork inherits torch's pool of threads without the threads.
+    `nlp.pipe(n_process=...)` forks, and a fork inherits torch's thread pool without its threads.
     """
 
     process: int | None = None
 
     def adapt_to_process(self) -> None:
-        """Let torch run in one thread, if this process was forked from one that has nets."""
+        """Let torch run in one thread if this process was forked from one that has nets."""
         process = os.getpid()
         if self.process not in (None, process):
-            import torch
-
             torch.set_num_threads(1)
         self.process = process
 
@@ -145,14 +138,12 @@ THREADS = ForkedThreads()
 
 
 def save_state(state: Mapping[str, torch.Tensor], *, halves: bool = False) -> bytes:
-    """Write weights down.
+    """Serialize weights.
 
     state (Mapping[str, torch.Tensor]): The weights.
     halves (bool): Whether in half precision.
     RETURNS (bytes): What `torch.load` reads.
     """
-    import torch
-
     if halves:
         state = {
             name: value.half() if value.is_floating_point() else value
@@ -164,7 +155,5 @@ def save_state(state: Mapping[str, torch.Tensor], *, halves: bool = False) -> by
 
 
 def _load_weights(net: torch.nn.Module, state: bytes, device: Any) -> torch.nn.Module:
-    import torch
-
     net.load_state_dict(torch.load(BytesIO(state), map_location=device, weights_only=True))
     return net.to(device)

@@ -16,7 +16,7 @@ PACKAGE = Path(spacy_rst.__file__).parent
 # From left to right. A room (a folder or a file) imports from the lines above its own only.
 ROOMS = """
     about errors
-    tables orthography util precision
+    tables orthography util
     relations
     tree
     layout
@@ -51,7 +51,7 @@ PURE = (
     "display.svg", "display.html", "display.text",
 )  # fmt: skip
 NETS = (
-    "net", "int8_net", "pieces_cache", "fast_layers", "frozen_layers", "pieces_net", "precision",
+    "net", "int8_net", "pieces_cache", "fast_layers", "frozen_layers", "pieces_net",
     "recurrent", "splitters",
 )  # fmt: skip
 

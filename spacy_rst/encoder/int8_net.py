@@ -1,8 +1,8 @@
 """Layers whose weights are 8-bit numbers, for inference on a CPU.
 
-A weight matrix is rounded to -127 ... 127 in each row, with a factor per row. `Int8Linear` rounds
-its input the same way when it comes, so that the product is one of whole numbers, for which CPUs
-have instructions of their own.
+Each row of a weight matrix is rounded to whole numbers from -127 to 127, with a factor of its own.
+`Int8Linear` rounds its inputs in the same way, so that the product is one of whole numbers, for
+which CPUs have special instructions.
 """
 
 from __future__ import annotations
@@ -72,12 +72,14 @@ class Int8Embedding(nn.Module):
         return self.rounded[ids] * self.factors[ids]
 
 
-def round_linear_layers(net: nn.Module) -> None:
-    """Replace all linear layers of a net.
+def round_weights(transformer: nn.Module) -> None:
+    """Replace all linear layers of a transformer and its table of word pieces.
 
-    net (nn.Module): The net, which is changed.
+    transformer (nn.Module): A transformer with `embeddings.word_embeddings`. It is changed.
     """
-    for module in list(net.modules()):
+    for module in list(transformer.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, Int8Linear(child))
+            elif isinstance(child, nn.Embedding) and name == "word_embeddings":
+                setattr(module, name, Int8Embedding(child))

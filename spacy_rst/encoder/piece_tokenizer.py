@@ -40,13 +40,13 @@ class PieceTokenizer:
         name (str): A name on the Hugging Face hub or a local directory.
         config (dict[str, Any]): Settings for `AutoTokenizer.from_pretrained`.
         RETURNS (PieceTokenizer): The tokenizer.
-        RAISES (RstError): R303, if it cannot tell the characters of a piece.
+        RAISES (RstError): R303, if it does not tell the characters of a piece.
         """
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(name, **{"use_fast": True, **config})
         if not tokenizer.is_fast:
-            raise RstError(Errors.R303.format(name=name))
+            raise RstError(Errors.R303.format(name=name, reason="its tokenizer is a slow one"))
         return cls(
             tokenizer.backend_tokenizer,
             start_id=tokenizer.cls_token_id,
@@ -61,16 +61,26 @@ class PieceTokenizer:
         self.backend.no_padding()
 
     def encode(self, text: str) -> tuple[Ints, Ints]:
-        """Tokenize a text of any length, without adding special pieces.
+        """Tokenize a text of any length, without adding special pieces. White space at its ends has
+        no pieces and changes no others, whatever the tokenizer makes of it.
 
         text (str): The text.
         RETURNS (tuple[Ints, Ints]): The ids of the pieces, and their start and end characters.
         """
-        encoding = self.backend.encode(text, add_special_tokens=False)
+        n_skipped = len(text) - len(text.lstrip())
+        encoding = self.backend.encode(text.strip(), add_special_tokens=False)
         ids = np.asarray(encoding.ids, dtype=np.int64)
         # A text that spells "<pad>" would otherwise shift the positions of all that follows.
         ids[np.isin(ids, self.special_ids)] = self.unknown_id
-        return ids, np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        return ids, np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2) + n_skipped
+
+    def decode(self, ids: Ints) -> list[str]:
+        """Write pieces out.
+
+        ids (Ints): The ids of the pieces.
+        RETURNS (list[str]): The pieces.
+        """
+        return [self.backend.id_to_token(number) for number in ids.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (dict[str, Any]): All that `from_dict` needs, as strings and numbers."""

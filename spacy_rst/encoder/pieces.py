@@ -1,8 +1,8 @@
 """`spacy_rst.PieceEncoder.v1`: a small pretrained multilingual encoder that is fast on a CPU.
 
 The weights are those of the convolutional Multilingual Universal Sentence Encoder. They are read
-from a folder on initialization, and saved with the pipeline: a trained pipeline needs nothing else.
-Torch's part of the model is in `pieces_net.py`, and imported only when it is needed.
+from a folder on initialization and saved with the pipeline, which needs nothing else once it is
+trained. The torch part of the model is in `pieces_net.py`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import srsly
-from spacy.attrs import IDX, NORM, PREFIX, SHAPE, SUFFIX
+import torch
+from spacy.attrs import NORM, PREFIX, SHAPE, SUFFIX
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, NumpyOps, torch2xp, xp2torch
 from thinc.types import Floats2d
+from torch import Tensor
 
 from ..errors import Errors, RstError
 from ..shims import LazyNetShim, save_state
 from ..windows import batch_by_size, cut_windows
 from .alignment import Ints, pair_tokens_and_pieces, token_piece_ranges
-from .vectors import split_vectors, token_offsets
+from .pieces_net import PIECES_SEEN, PieceBatch, PieceNet, load_pretrained
+from .vectors import inner_tokens, token_offsets
 from .word_pieces import TokenPieces, WordPieces
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from .pieces_net import PieceBatch, PieceNet
 
 HASHED_ATTRIBUTES = (NORM, PREFIX, SUFFIX, SHAPE)
 HASH_OPS = NumpyOps()
@@ -40,10 +38,10 @@ HASH_OPS = NumpyOps()
 HASH_SEEDS = (7, 8)
 WEIGHT_FILE = "weights.npz"
 PIECE_FILE = "sp.model"
-# Tokens that run through the net at once when predicting. More would not be faster.
+# Tokens that run through the net at once when predicting. More would not be faster. Longer Docs are
+# cut into windows of so many, which does not change their vectors.
 GROUP_TOKENS = 1_000
 BYTES_AT_ONCE = 1 << 16
-NO_PIECES = np.zeros(0, dtype=np.int64)
 
 
 @registry.architectures("spacy_rst.PieceEncoder.v1")
@@ -55,14 +53,12 @@ def PieceEncoder(
     hash_width: int = 48,
     dropout: float = 0.2,
     train_convolutions: bool = False,
-    cached_tokens: int = 0,
-    chunk: int = 2000,
-    bfloat16: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A pretrained multilingual encoder over word pieces, made of convolutions.
 
     Each token gets the mean of its pieces' vectors and the embeddings of its hashed norm, prefix,
-    suffix and shape; layers that are learned with the pipeline mix these, with the neighbours.
+    suffix and shape; trained layers mix these, also with the neighbouring tokens. White space at
+    the ends of a Doc has vectors of zeros and changes no others.
 
     weights (str | Path | None): A folder with `weights.npz` and `sp.model`, as
         `spacy project run fetch-pieces` gets it. Read on initialization only. None keeps the
@@ -71,55 +67,43 @@ def PieceEncoder(
     depth (int): Layers that mix each token with a neighbour at each side.
     hash_rows (list[int]): Rows of the embedding tables of norms, prefixes, suffixes and shapes.
     hash_width (int): Width of these embeddings.
-    dropout (float): Dropout rate of the layers that are learned.
-    train_convolutions (bool): Learn the pretrained convolutions further. The table of pieces is
-        never changed.
-    cached_tokens (int): In training, keep the pretrained vectors of so many tokens in memory (2.5
-        kB each), as long as the convolutions are not learned. 0 for none.
-    chunk (int): Longer documents are read in chunks of so many tokens, each with all that its
-        vectors depend on around it: the result is the same. In training documents are not cut.
-    bfloat16 (bool): When predicting, round the factors of large products to bfloat16, if the CPU
-        has instructions for it. Elsewhere, and in training, it has no effect.
+    dropout (float): Dropout rate of the trained layers.
+    train_convolutions (bool): Train the pretrained convolutions, too. The table of pieces never
+        changes.
     RETURNS (Model[list[Doc], list[Floats2d]]): The encoder.
-    RAISES (RstError): For sizes that make no encoder.
+    RAISES (RstError): R300, if hash_rows does not have four numbers.
     """
     if len(hash_rows) != len(HASHED_ATTRIBUTES):
-        raise RstError(Errors.R330.format(expected=len(HASHED_ATTRIBUTES), found=len(hash_rows)))
-    if chunk < 1:
-        raise RstError(Errors.R320.format(chunk=chunk, margin=depth))
+        wanted = f"{len(HASHED_ATTRIBUTES)} numbers of rows: norm, prefix, suffix, shape"
+        raise RstError(Errors.R300.format(name="hash_rows", value=hash_rows, wanted=wanted))
     # What is bound here is not saved with the weights: the config of the loaded pipeline decides.
-    net = partial(
-        _make_net,
+    make_net = partial(
+        PieceNet,
         hash_rows=tuple(hash_rows),
         hash_width=hash_width,
         width=width,
         depth=depth,
         dropout=dropout,
         train_convolutions=train_convolutions,
-        bfloat16=bfloat16,
     )
     return Model(
         "piece_encoder",
-        partial(_forward, chunk=min(chunk, GROUP_TOKENS)),
+        _forward,
         init=partial(_init, weights=weights),
         dims={"nO": width},
-        shims=[PieceShim(net, VectorCache(0 if train_convolutions else cached_tokens))],
+        shims=[PieceShim(make_net)],
     )
 
 
 class PieceShim(LazyNetShim):
-    """Holds the net and what cuts text into its pieces.
+    """Holds the net and the SentencePiece model that cuts text into its pieces.
 
-    The table is saved compressed, and the convolutions in half precision unless they were learned.
+    The table is saved compressed, and the convolutions in half precision unless they were trained.
     """
 
     pieces: WordPieces
     # The table never changes, and takes seconds to compress.
     compressed_table: bytes | None = None
-
-    def __init__(self, make_net: Callable[..., PieceNet], cache: VectorCache) -> None:
-        super().__init__(make_net)
-        self.cache = cache
 
     def build(self, **sizes: Any) -> None:
         """Make the net, with new weights.
@@ -128,10 +112,9 @@ class PieceShim(LazyNetShim):
         """
         super().build(**sizes)
         self.compressed_table = None
-        self.cache.clear()
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): The sizes, the weights and the pieces, where there are any."""
+        """RETURNS (bytes): The sizes, the weights and the pieces, if there are any."""
         if not self.is_built:
             return srsly.msgpack_dumps({})
         state = self.net.state_dict()
@@ -158,8 +141,6 @@ class PieceShim(LazyNetShim):
         bytes_data (bytes): The output of `to_bytes`.
         RETURNS (PieceShim): The shim itself.
         """
-        import torch
-
         message = srsly.msgpack_loads(bytes_data)
         if not message:
             return self
@@ -188,15 +169,6 @@ def _decompress(compressed: bytes, target: np.ndarray) -> None:
         raise ValueError(f"The table of pieces has {place} bytes in place of {len(target)}.")
 
 
-def _make_net(*, bfloat16: bool, **settings: Any) -> PieceNet:
-    from ..fast_layers import set_bfloat16
-    from .pieces_net import PieceNet
-
-    net = PieceNet(**settings)
-    set_bfloat16(net, bfloat16)
-    return net
-
-
 def _init(
     model: Model,
     X: Sequence[Doc] | None = None,
@@ -205,9 +177,7 @@ def _init(
     weights: str | Path | None,
 ) -> None:
     """Read the pretrained weights, or keep those there are, and build what is learned."""
-    from .pieces_net import load_pretrained
-
-    shim = _shim(model)
+    shim = cast(PieceShim, model.shims[0])
     if weights is None:
         if not shim.is_built:
             raise RstError(Errors.R331)
@@ -222,7 +192,7 @@ def _init(
         shim.build(**_find_sizes(arrays))
         load_pretrained(shim.net, arrays)
     except (KeyError, RuntimeError) as error:  # arrays are missing, or have other shapes
-        raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
+        raise RstError(Errors.R332.format(folder=folder, error=repr(error))) from error
 
 
 def _read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
@@ -235,12 +205,8 @@ def _read_pretrained(folder: Path) -> tuple[dict[str, np.ndarray], WordPieces]:
         if n_pieces > n_rows:
             raise ValueError(f"{PIECE_FILE} has {n_pieces} pieces, {WEIGHT_FILE} {n_rows} rows")
         return arrays, pieces
-    except FileNotFoundError as error:
-        raise RstError(
-            Errors.R332.format(folder=folder, files=f"{WEIGHT_FILE} and {PIECE_FILE}")
-        ) from error
     except Exception as error:  # zipfile, numpy and sentencepiece each have their own
-        raise RstError(Errors.R333.format(folder=folder, error=repr(error))) from error
+        raise RstError(Errors.R332.format(folder=folder, error=repr(error))) from error
 
 
 def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -255,75 +221,81 @@ def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool, *, chunk: int
-) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    import torch
+class Window(NamedTuple):
+    """Tokens of a Doc with all that their vectors depend on, and where the vectors go.
 
-    docs = list(docs)
-    if not is_train:
-        return _predict(model, docs, chunk), lambda d_vectors: docs
-    shim = _shim(model)
-    net: PieceNet = shim.net
-    net.train()
-    hashes = np.concatenate([hash_tokens(doc, net.hash_rows) for doc in docs])
-    vectors = net.mix_tokens(
-        _pool_training_docs(shim, docs),
-        torch.from_numpy(hashes).to(shim.device),
-        [len(doc) for doc in docs],
-    )
-
-    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
-        vectors.backward(xp2torch(model.ops.xp.concatenate(d_vectors), device=shim.device))
-        return docs
-
-    array = cast(Floats2d, torch2xp(vectors.detach(), ops=model.ops))
-    return split_vectors(array, docs), backprop
-
-
-class VectorCache:
-    """Keeps the pretrained vectors of texts, as long as there is room.
-
-    max_tokens (int): The most tokens to keep. What comes later is not kept: in training each
-        document comes again before another one could be given up for it.
+    pieces (TokenPieces), hashes (Ints): The inputs.
+    kept (slice): The tokens whose vectors are kept, counted through the window.
+    doc (int), tokens (slice): The number of the Doc, and the same tokens, counted through it.
     """
 
-    def __init__(self, max_tokens: int) -> None:
-        self.room = self.max_tokens = max_tokens
-        self._vectors: dict[tuple[str, bytes], Tensor] = {}
+    pieces: TokenPieces
+    hashes: Ints
+    kept: slice
+    doc: int
+    tokens: slice
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Copies and other processes begin with an empty one.
-        return vars(VectorCache(self.max_tokens))
 
-    def get(self, doc: Doc) -> Tensor | None:
-        """RETURNS (Tensor | None): The vectors of a Doc's tokens, if they are kept."""
-        return self._vectors.get(self._key(doc))
+def _forward(
+    model: Model, docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    docs = list(docs)
+    shim = cast(PieceShim, model.shims[0])
+    net: PieceNet = shim.net
+    net.train(is_train)
+    vectors = [model.ops.alloc2f(len(doc), net.width) for doc in docs]
 
-    def put(self, doc: Doc, vectors: Tensor) -> Tensor:
-        """Keep the vectors of a Doc in half precision, if there is room.
+    def encode(windows: Sequence[Window]) -> Tensor:
+        batch = make_batch([window.pieces for window in windows], shim.device)
+        hashes = np.concatenate([window.hashes for window in windows])
+        encoded = net(batch, torch.from_numpy(hashes).to(shim.device))
+        for window, rows in zip(windows, encoded.detach().split(batch.token_counts), strict=True):
+            target = vectors[window.doc][window.tokens]
+            target[:] = cast(Floats2d, torch2xp(rows[window.kept], ops=model.ops))
+        return encoded
 
-        doc (Doc): The Doc.
-        vectors (Tensor): Float (n_tokens, width).
-        RETURNS (Tensor): What to use: rounded if they are kept, as they will come back.
-        """
-        key = self._key(doc)
-        if key not in self._vectors:
-            if len(vectors) > self.room:
-                return vectors
-            self.room -= len(vectors)
-            self._vectors[key] = vectors.half()
-        return self._vectors[key]
+    if not is_train:
+        windows = cut_docs(shim, docs, GROUP_TOKENS)
+        with torch.inference_mode():
+            for group in batch_by_size(windows, GROUP_TOKENS, lambda window: len(window.hashes)):
+                encode(group)
+        return vectors, lambda d_vectors: docs
 
-    def clear(self) -> None:
-        """Forget all vectors."""
-        self.room = self.max_tokens
-        self._vectors = {}
+    whole = list(cut_docs(shim, docs, max(map(len, docs), default=0)))
+    encoded = encode(whole) if whole else None
 
-    @staticmethod
-    def _key(doc: Doc) -> tuple[str, bytes]:
-        """All that the vectors depend on: the text, and where its tokens begin."""
-        return doc.text, doc.to_array(IDX).tobytes()
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        if encoded is not None:
+            d_rows = [d_vectors[window.doc][window.tokens] for window in whole]
+            encoded.backward(xp2torch(model.ops.xp.concatenate(d_rows), device=shim.device))
+        return docs
+
+    return vectors, backprop
+
+
+def cut_docs(shim: PieceShim, docs: Sequence[Doc], n_tokens: int) -> Iterator[Window]:
+    """Cut Docs into windows, without the white space at their ends.
+
+    shim (PieceShim): The encoder.
+    docs (Sequence[Doc]): The Docs.
+    n_tokens (int): The most tokens of a window, besides its context.
+    YIELDS (Window): The windows. Docs without words have none.
+    """
+    depth = shim.net.depth
+    for number, doc in enumerate(docs):
+        offsets = token_offsets(doc)
+        ids, piece_offsets = shim.pieces.encode(doc.text)
+        inner = inner_tokens(offsets)
+        pieces = TokenPieces(ids, token_piece_ranges(offsets, piece_offsets)[inner])
+        hashes = hash_tokens(doc, shim.net.hash_rows)[inner]
+        for cut in cut_windows([len(hashes)], n_tokens + 2 * depth, depth):
+            yield Window(
+                pieces.crop(cut.start, cut.end, PIECES_SEEN),
+                hashes[cut.start : cut.end],
+                slice(cut.keep_start - cut.start, cut.keep_end - cut.start),
+                number,
+                slice(inner.start + cut.keep_start, inner.start + cut.keep_end),
+            )
 
 
 def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
@@ -339,24 +311,13 @@ def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
     return (hashed % np.array(rows, dtype=np.uint32)[:, np.newaxis]).astype(np.int64)
 
 
-def make_batch(
-    parts: Sequence[TokenPieces], device: Any, n_tokens: int | None = None
-) -> PieceBatch:
+def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
     """Join the pieces of several texts.
 
     parts (Sequence[TokenPieces]): The pieces of each text.
     device (Any): The torch device to put them on.
-    n_tokens (int | None): How many tokens the batch shall have. A further text of tokens without
-        pieces makes up for those that the texts do not have.
     RETURNS (PieceBatch): The batch.
     """
-    import torch
-
-    from .pieces_net import PieceBatch
-
-    if n_tokens is not None:
-        n_empty = n_tokens - sum(len(part.ranges) for part in parts)
-        parts = [*parts, TokenPieces(NO_PIECES, np.zeros((n_empty, 2), dtype=np.int64))]
     piece_counts = [len(part.ids) for part in parts]
     token_counts = [len(part.ranges) for part in parts]
     ranges = np.concatenate([part.ranges for part in parts])
@@ -371,76 +332,3 @@ def make_batch(
         pooled=torch.from_numpy(pooled).to(device),
         pool_starts=torch.from_numpy(pool_starts).to(device),
     )
-
-
-def _predict(model: Model, docs: Sequence[Doc], chunk: int) -> list[Floats2d]:
-    import torch
-
-    from ..fast_layers import round_up
-
-    shim = _shim(model)
-    net: PieceNet = shim.net
-    net.eval()
-    vectors = [model.ops.alloc2f(len(doc), net.width, zeros=False) for doc in docs]
-    parts = _cut_docs(shim, docs, vectors, chunk)
-    with torch.inference_mode():
-        for group in batch_by_size(parts, GROUP_TOKENS, lambda part: len(part.hashes)):
-            hashes = np.concatenate([part.hashes for part in group])
-            n_tokens = round_up(len(hashes))
-            hashes = np.pad(hashes, ((0, n_tokens - len(hashes)), (0, 0), (0, 0)))
-            batch = make_batch([part.pieces for part in group], shim.device, n_tokens)
-            tokens = net(batch, torch.from_numpy(hashes).to(shim.device)).split(batch.token_counts)
-            for part, rows in zip(group, tokens, strict=False):
-                part.target[:] = cast(Floats2d, torch2xp(rows[part.kept], ops=model.ops))
-    return vectors
-
-
-class _Part(NamedTuple):
-    """Some tokens of a Doc with all that their vectors depend on, and where these shall go."""
-
-    pieces: TokenPieces
-    hashes: Ints
-    kept: slice
-    target: Floats2d
-
-
-def _cut_docs(
-    shim: PieceShim, docs: Sequence[Doc], vectors: Sequence[Floats2d], chunk: int
-) -> Iterator[_Part]:
-    from .pieces_net import PIECES_SEEN
-
-    net: PieceNet = shim.net
-    for doc, target in zip(docs, vectors, strict=True):
-        pieces, hashes = _cut_doc(shim, doc), hash_tokens(doc, net.hash_rows)
-        for start, end, keep_start, keep_end in cut_windows(
-            [len(doc)], chunk + 2 * net.depth, net.depth
-        ):
-            yield _Part(
-                pieces.crop(start, end, PIECES_SEEN),
-                hashes[start:end],
-                slice(keep_start - start, keep_end - start),
-                target[keep_start:keep_end],
-            )
-
-
-def _pool_training_docs(shim: PieceShim, docs: Sequence[Doc]) -> Tensor:
-    """The pretrained vectors of all tokens, as far as possible from the cache."""
-    import torch
-
-    pooled = [shim.cache.get(doc) for doc in docs]
-    missing = [number for number, vectors in enumerate(pooled) if vectors is None]
-    if missing:
-        batch = make_batch([_cut_doc(shim, docs[number]) for number in missing], shim.device)
-        computed = shim.net.pool_pieces(batch).split(batch.token_counts)
-        for number, vectors in zip(missing, computed, strict=True):
-            pooled[number] = shim.cache.put(docs[number], vectors)
-    return torch.cat([cast("Tensor", vectors).float() for vectors in pooled])
-
-
-def _cut_doc(shim: PieceShim, doc: Doc) -> TokenPieces:
-    ids, piece_offsets = shim.pieces.encode(doc.text)
-    return TokenPieces(ids, token_piece_ranges(token_offsets(doc), piece_offsets))
-
-
-def _shim(model: Model) -> PieceShim:
-    return cast(PieceShim, model.shims[0])

@@ -19,17 +19,16 @@ import torch.nn.functional as F
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor, nn
 
-from ..fast_layers import FastLinear, number_format, round_up
+from ..fast_layers import FastLinear, round_up
 from .pieces_cache import PieceCache
 
-# The rows that each pretrained convolution takes, and how many of them lie before the one that it
-# computes.
+# The windows of the pretrained convolutions, and how many rows of a window lie before its own.
 ROWS_BEFORE = {2: 0, 3: 1, 5: 2}
-# Neighbours at each side that a convolution sees at most.
+# Rows that a convolution reads at each side at most.
 ROWS_SEEN = max(ROWS_BEFORE.values())
-# No row depends on others farther away, with two convolutions.
+# With two convolutions no row depends on others farther away.
 PIECES_SEEN = 2 * ROWS_SEEN
-# Pieces that are convolved at once when nothing is learned: few enough to stay in a CPU's cache.
+# Pieces that are convolved at once on a CPU: few enough to stay in its cache.
 PIECES_AT_ONCE = 1024
 
 
@@ -123,7 +122,7 @@ class PieceNet(nn.Module):
     hash_width (int): Width of the hashed embeddings.
     width (int): Width of the token vectors.
     depth (int): Layers that mix each token with a neighbour at each side.
-    dropout (float): Dropout rate, see `set_dropout`.
+    dropout (float): Dropout rate of the trained layers.
     train_convolutions (bool): Whether the pretrained convolutions are learned further.
     """
 
@@ -143,6 +142,7 @@ class PieceNet(nn.Module):
         train_convolutions: bool = False,
     ) -> None:
         super().__init__()
+        self.width, self.depth, self.hash_rows = width, depth, tuple(hash_rows)
         self.train_convolutions = train_convolutions
         self.table = PieceTable(n_pieces, table_width, n_shards)
         self.convolutions = nn.ModuleList(
@@ -157,41 +157,18 @@ class PieceNet(nn.Module):
         self.normalize_mix = nn.LayerNorm(width)
         self.layers = nn.ModuleList(FastLinear(3 * width, 2 * width) for _ in range(depth))
         self.normalize_layers = nn.ModuleList(nn.LayerNorm(width) for _ in range(depth))
-        self.dropout = nn.Dropout(0.0)
-        self.set_dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.piece_cache = PieceCache()
-
-    @property
-    def width(self) -> int:
-        """RETURNS (int): Width of the token vectors."""
-        return self.mix.out_features
-
-    @property
-    def depth(self) -> int:
-        """RETURNS (int): Layers that mix each token with a neighbour at each side."""
-        return len(self.layers)
-
-    @property
-    def hash_rows(self) -> list[int]:
-        """RETURNS (list[int]): Rows of each table of hashed embeddings."""
-        return [len(cast(nn.Embedding, table).weight) for table in self.embeddings]
-
-    def set_dropout(self, rate: float) -> None:
-        """Change the dropout rate of the layers that are learned.
-
-        rate (float): From 0 (none) to less than 1.
-        """
-        self.dropout.p = rate
 
     def train(self, mode: bool = True) -> PieceNet:
         """Change between training and evaluation.
 
-        mode (bool): Whether to train, so that what is known of pieces may become wrong.
+        mode (bool): Whether to train, after which the contributions of pieces may be others.
         RETURNS (PieceNet): The net itself.
         """
-        if mode:
+        if mode and self.train_convolutions:
             self.piece_cache.clear()
-        # Going through all modules costs more than a sentence in one of them.
+        # Visiting all modules takes longer than encoding a sentence.
         return self if mode == self.training else super().train(mode)
 
     def keep_pretrained(self, other: PieceNet) -> None:
@@ -217,15 +194,14 @@ class PieceNet(nn.Module):
         batch (PieceBatch): The texts.
         RETURNS (Tensor): Float (total_tokens, pooled_width), zeros for tokens without pieces.
         """
-        is_on_cpu = batch.pieces.device.type == "cpu"
-        if is_on_cpu and not (self.training or torch.is_grad_enabled()):
-            vectors, places = self._known_vectors(batch)
-            pooled = places.index_select(0, batch.pooled)
+        learns = self.train_convolutions and torch.is_grad_enabled()
+        with torch.set_grad_enabled(learns):
+            if batch.pieces.device.type == "cpu" and not learns:
+                vectors, places = self._cached_vectors(batch)
+                pooled = places.index_select(0, batch.pooled)
+            else:
+                vectors, pooled = self._piece_vectors(batch), batch.pooled
             return F.embedding_bag(pooled, vectors, batch.pool_starts, mode="mean")
-        learned = self.train_convolutions and torch.is_grad_enabled()
-        with torch.set_grad_enabled(learned):
-            vectors = self._piece_vectors(batch, len(batch.pieces) if learned else PIECES_AT_ONCE)
-            return F.embedding_bag(batch.pooled, vectors, batch.pool_starts, mode="mean")
 
     def mix_tokens(self, pooled: Tensor, hashes: Tensor, token_counts: Sequence[int]) -> Tensor:
         """The part that is learned.
@@ -248,30 +224,16 @@ class PieceNet(nn.Module):
             tokens = normalize(tokens + F.glu(mixed, dim=1))
         return tokens
 
-    def _piece_vectors(self, batch: PieceBatch, at_once: int) -> Tensor:
-        n_pieces = len(batch.pieces)
-        if n_pieces <= at_once:
-            return self._convolve(batch.pieces, _Texts(batch.piece_counts, batch.pieces.device))
-        text_of_piece = torch.repeat_interleave(
-            torch.arange(len(batch.piece_counts)), torch.tensor(batch.piece_counts)
-        )
-        vectors = []
-        for start in range(0, n_pieces, at_once):
-            # With what it can see at each side, a row gets the same vector as in the whole.
-            first, last = max(start - PIECES_SEEN, 0), start + at_once + PIECES_SEEN
-            counts = text_of_piece[first:last].unique_consecutive(return_counts=True)[1].tolist()
-            part = self._convolve(batch.pieces[first:last], _Texts(counts, batch.pieces.device))
-            vectors.append(part[start - first : start - first + at_once])
-        return torch.cat(vectors)
-
-    def _convolve(self, pieces: Tensor, texts: _Texts) -> Tensor:
-        rows = self.table(pieces)
+    def _piece_vectors(self, batch: PieceBatch) -> Tensor:
+        """The vector of each piece."""
+        rows = self.table(batch.pieces)
+        texts = _Texts(batch.piece_counts, batch.pieces.device)
         stacks = [convolution(rows, texts) for convolution in self.convolutions]
         return self.normalize(torch.cat([rows, *stacks], dim=1))
 
-    def _known_vectors(self, batch: PieceBatch) -> tuple[Tensor, Tensor]:
-        """The vectors of places, on which the texts lie so far apart that no convolution sees two
-        of them, and the place of each piece."""
+    def _cached_vectors(self, batch: PieceBatch) -> tuple[Tensor, Tensor]:
+        """The vectors of places, where the texts lie so far apart that no convolution sees two of
+        them, and the place of each piece."""
         counts = np.array(batch.piece_counts)
         places = np.arange(counts.sum()) + np.repeat(np.arange(len(counts)), counts) * ROWS_SEEN
         n_places = int(places[-1]) + 1 if len(places) else 0
@@ -282,26 +244,20 @@ class PieceNet(nn.Module):
         vectors = [self.normalize.weight.new_zeros(0, len(self.normalize.weight))]
         for start in range(0, n_places, at_once):
             size = round_up(min(at_once, n_places - start))
-            vectors.append(self._convolve_known(pieces[start : start + size + 2 * PIECES_SEEN]))
+            vectors.append(self._convolve_cached(pieces[start : start + size + 2 * PIECES_SEEN]))
         return torch.cat(vectors), torch.from_numpy(places)
 
-    def _convolve_known(self, pieces: np.ndarray) -> Tensor:
-        """The vectors of pieces (-1 for none), but for the first and last that are only seen."""
+    def _convolve_cached(self, pieces: np.ndarray) -> Tensor:
+        """The vectors of pieces (-1 for none), but for those at both ends that are only read."""
         convolutions = cast(Sequence[Convolution], self.convolutions)
-        slots = np.zeros(len(pieces), dtype=np.int64)
-        is_piece = pieces >= 0
-        known, slots[is_piece] = self.piece_cache.find(self.table, convolutions, pieces[is_piece])
-        inner = slots[PIECES_SEEN:-PIECES_SEEN]
-        parts = [known.rows.index_select(0, torch.from_numpy(inner))]
-        stacks = known.convolve(slots, ROWS_SEEN)
+        rows, stacks = self.piece_cache.convolve(self.table, convolutions, pieces, ROWS_SEEN)
+        parts = [rows[ROWS_SEEN:-ROWS_SEEN]]
         for convolution, below in zip(convolutions, stacks, strict=True):
             width = below.shape[1]
-            layer = convolution.second
-            rounded = below.to(number_format(layer.may_round))
-            windows = rounded[ROWS_SEEN - convolution.before :].as_strided(
-                (len(inner), convolution.window * width), (width, 1)
+            windows = below[ROWS_SEEN - convolution.before :].as_strided(
+                (len(parts[0]), convolution.window * width), (width, 1)
             )
-            parts.append(below[ROWS_SEEN:-ROWS_SEEN] + layer(windows, relu=True))
+            parts.append(below[ROWS_SEEN:-ROWS_SEEN] + convolution.second(windows, relu=True))
         return self.normalize(torch.cat(parts, dim=1))
 
 

@@ -87,3 +87,13 @@ def token_offsets(doc: Doc) -> Ints:
     # Token.is_space would depend on the vocab: a bare one knows no whitespace.
     has_text = np.array([not token.text.isspace() for token in doc], dtype=bool)
     return np.stack([starts, starts + lengths * has_text], axis=1)
+
+
+def inner_tokens(offsets: Ints) -> slice:
+    """Leave out the white space at both ends of a Doc.
+
+    offsets (Ints): The output of `token_offsets`.
+    RETURNS (slice): The tokens from the first to the last that is not white space.
+    """
+    words = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
+    return slice(int(words[0]), int(words[-1]) + 1) if len(words) else slice(0, 0)

@@ -1,48 +1,49 @@
-"""XLM-R over whole documents: windows of word pieces, lower layers frozen, one vector per token.
+"""XLM-R over whole documents: windows of word pieces, lower layers frozen.
 
-`XlmrEncoder` gives the token vectors as they are, for spaCy's `tok2vec` component or right inside
-a component's model. `XlmrModel` packs the same vectors for the `transformer` component of
-spacy-transformers and its listeners.
+`XlmrModel` is for the `transformer` component of spacy-transformers and its listeners.
+`XlmrEncoder` gives token vectors, for spaCy's `tok2vec` component or right inside the model of
+another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from functools import partial, wraps
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
-from thinc.api import Model, chain, torch2xp, xp2torch
-from thinc.types import Floats2d, Ints1d, Ragged
+from spacy_transformers.data_classes import FullTransformerBatch, TransformerData, WordpieceBatch
+from spacy_transformers.layers import split_trf_batch, trfs2arrays
+from thinc.api import Model, chain, get_array_module, reduce_mean, torch2xp, xp2torch
+from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
+from transformers.file_utils import ModelOutput
 
 from ..errors import Errors, RstError
-from .frozen_layers import DiskCache, MemoryCache, StateCache, fingerprint
+from .alignment import nearest_token_with_pieces, pair_tokens_and_pieces, token_piece_ranges
 from .piece_tokenizer import PieceTokenizer
-from .vectors import split_vectors, token_offsets
+from .vectors import token_offsets
+from .word_pieces import TokenPieces
 from .xlmr_shim import (
     AUTOCAST_TYPES,
     SPECIAL_PIECES,
-    Rates,
-    WindowInputs,
     XlmrShim,
     adapt_transformer,
+    bad_setting,
+    cut_pieces,
     read_checkpoint,
-    usable_type,
 )
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel
 
 OVERLAPS = ("center", "mean")
-CACHES = ("none", "memory", "disk")
 
 
-@registry.architectures("spacy_rst.XlmrEncoder.v1")
-def XlmrEncoder(
+@registry.architectures("spacy_rst.XlmrModel.v1")
+def XlmrModel(
     name: str = "xlm-roberta-base",
     window: int = 500,
     stride: int = 300,
@@ -52,18 +53,17 @@ def XlmrEncoder(
     mixed_precision: str = "none",
     gradient_checkpointing: bool = False,
     int8: bool = False,
-    cache_frozen: str = "none",
-    cache_gigabytes: float = 4.0,
-    cache_folder: str | None = None,
+    cache_gigabytes: float = 0.0,
     learn_rate_factor: float = 1.0,
     layer_decay: float = 1.0,
     tokenizer_config: dict[str, Any] | None = None,
     transformer_config: dict[str, Any] | None = None,
-) -> Model[list[Doc], list[Floats2d]]:
-    """Token vectors of whole documents from XLM-R, or a model built like it.
+) -> Model[list[Doc], FullTransformerBatch]:
+    """XLM-R, or a model built like it, over whole documents, for a `transformer` component.
 
-    A token's vector is the mean over its word pieces. A token without pieces, such as a line
-    break, has the vector of its neighbour.
+    The windows of a Doc are put together again: its `TransformerData` has one sequence with all of
+    its word pieces and the model's special pieces at both ends. A token without pieces, such as a
+    line break, is aligned with those of its neighbour.
 
     name (str): A name on the Hugging Face hub or a local directory. It is read when the pipeline
         is initialized, and not needed again when the pipeline is loaded.
@@ -81,58 +81,40 @@ def XlmrEncoder(
         gradients, which takes more time and much less memory.
     int8 (bool): Whether a trained pipeline runs with 8-bit weights, which takes less time and
         memory and changes the vectors a little. It has no effect on a GPU, and is not for training.
-    cache_frozen (str): Where training keeps what the frozen layers make of each window, so that it
-        is computed once: "memory", "disk", or "none" for nowhere. These layers then have no
-        dropout.
-    cache_gigabytes (float): The most that is kept, in half precision: 1.5 kB for each piece of a
-        window and a width of 768.
-    cache_folder (str | None): Where "disk" keeps it. Other trainings with the same frozen weights
-        find it there.
+    cache_gigabytes (float): In training, keep what the frozen layers compute for each window in so
+        much memory, so that it is computed once: 1.5 kB for each piece of a window and a width of
+        768. These layers then have no dropout. 0 for none.
     learn_rate_factor (float): The learning rate of the top layer, as a share of the optimizer's.
     layer_decay (float): The rate of each layer, as a share of that of the layer above it.
     tokenizer_config (dict[str, Any] | None): Settings for `AutoTokenizer.from_pretrained`.
     transformer_config (dict[str, Any] | None): Settings for `AutoConfig.from_pretrained`, such as
         `hidden_dropout_prob`.
-    RETURNS (Model[list[Doc], list[Floats2d]]): The encoder.
-    RAISES (RstError): If the settings contradict each other.
+    RETURNS (Model[list[Doc], FullTransformerBatch]): The model.
+    RAISES (RstError): R300, if the settings contradict each other.
     """
     if not 1 <= stride <= window:
-        raise RstError(Errors.R300.format(window=window, stride=stride))
+        raise bad_setting("stride", stride, f"from 1 to window ({window}), so that no text is lost")
     longest = window + SPECIAL_PIECES
     if max_batch_pieces is not None and max_batch_pieces < longest:
-        raise RstError(Errors.R301.format(cap=max_batch_pieces, longest=longest))
+        wanted = f"at least {longest}, the size of a window with its special pieces"
+        raise bad_setting("max_batch_pieces", max_batch_pieces, wanted)
     _check_choice("mixed_precision", mixed_precision, AUTOCAST_TYPES)
     _check_choice("overlap", overlap, OVERLAPS)
-    _check_choice("cache_frozen", cache_frozen, CACHES)
-    if cache_frozen != "none" and trainable_layers is None:
-        raise RstError(Errors.R312)
-    if cache_frozen == "disk" and cache_folder is None:
-        raise RstError(Errors.R313)
-    make_cache = partial(
-        _make_cache,
-        max_bytes=int(cache_gigabytes * 1e9),
-        folder=cache_folder if cache_frozen == "disk" else None,
-        mixed_precision=mixed_precision,
-    )
     adapt = partial(
         adapt_transformer,
         window=window,
         trainable_layers=trainable_layers,
         gradient_checkpointing=gradient_checkpointing,
     )
+    read = partial(read_checkpoint, name, tokenizer_config or {}, transformer_config or {})
     # What is bound here is not saved with the weights: the config of the loaded pipeline decides.
+    cut = partial(
+        cut_pieces, window=window, margin=(window - stride) // 2, average=overlap == "mean"
+    )
     return Model(
-        "xlmr_encoder",
-        partial(
-            _encoder_forward,
-            window=window,
-            margin=(window - stride) // 2,
-            average=overlap == "mean",
-        ),
-        init=partial(
-            _encoder_init,
-            read=partial(read_checkpoint, name, tokenizer_config or {}, transformer_config or {}),
-        ),
+        "xlmr_transformer",
+        partial(_forward, cut=cut),
+        init=partial(_init, read=read),
         dims={"nO": None},
         shims=[
             XlmrShim(
@@ -140,30 +122,11 @@ def XlmrEncoder(
                 max_batch_pieces,
                 mixed_precision,
                 int8,
-                make_cache if cache_frozen != "none" else None,
-                Rates(learn_rate_factor, layer_decay),
+                0 if trainable_layers is None else int(cache_gigabytes * 1e9),
+                learn_rate_factor,
+                layer_decay,
             )
         ],
-    )
-
-
-@registry.architectures("spacy_rst.XlmrModel.v1")
-@wraps(XlmrEncoder, assigned=())  # configs see the settings of the encoder
-def XlmrModel(*args: Any, **settings: Any) -> Model[list[Doc], Any]:
-    """The model of a `transformer` component, with the vectors of `XlmrEncoder`.
-
-    The component and its listeners see one vector per token in place of the word pieces.
-
-    *args, **settings (Any): As for `XlmrEncoder`.
-    RETURNS (Model[list[Doc], FullTransformerBatch]): The model.
-    RAISES (RstError): If the settings contradict each other.
-    """
-    return Model(
-        "xlmr_transformer",
-        _transformer_forward,
-        init=_transformer_init,
-        dims={"nO": None},
-        layers=[XlmrEncoder(*args, **settings)],
         attrs={
             "replace_listener": _replace_listener,
             "replace_listener_cfg": _replace_listener_config,
@@ -171,36 +134,67 @@ def XlmrModel(*args: Any, **settings: Any) -> Model[list[Doc], Any]:
     )
 
 
-@registry.architectures("spacy_rst.XlmrTok2Vec.v1")
-def XlmrTok2Vec(
-    transformer: Model[list[Doc], Any], pooling: Model[Ragged, Floats2d], grad_factor: float = 1.0
+@registry.architectures("spacy_rst.XlmrEncoder.v1")
+def XlmrEncoder(
+    transformer: Model[list[Doc], FullTransformerBatch],
+    pooling: Model[Ragged, Floats2d] | None = None,
+    grad_factor: float = 1.0,
 ) -> Model[list[Doc], list[Floats2d]]:
-    """What a listener becomes when `nlp.replace_listeners` gives a component its own `XlmrModel`.
+    """Token vectors of whole documents: a transformer and what its listeners do, in one.
 
-    Use `XlmrEncoder` in configs written by hand.
+    `nlp.replace_listeners` puts this in the place of a listener.
 
     transformer (Model[list[Doc], FullTransformerBatch]): An `XlmrModel`.
-    pooling (Model[Ragged, Floats2d]): The listener's pooling.
-    grad_factor (float): The listener's factor for gradients.
-    RETURNS (Model[list[Doc], list[Floats2d]]): The layers in the order that the replacement has.
+    pooling (Model[Ragged, Floats2d] | None): Makes a token's vector of those of its pieces. None
+        for their mean.
+    grad_factor (float): A factor for the gradients that the transformer gets.
+    RETURNS (Model[list[Doc], list[Floats2d]]): The encoder.
     """
-    from spacy_transformers.layers.trfs2arrays import trfs2arrays
-
-    return chain(_replace_listener(transformer), trfs2arrays(pooling, grad_factor))
-
-
-def _make_cache(
-    frozen: torch.nn.Module, *, max_bytes: int, folder: str | None, mixed_precision: str
-) -> StateCache:
-    """A cache in memory, or in a folder for these weights and their number format."""
-    if folder is None:
-        return MemoryCache(max_bytes)
-    device = next(frozen.parameters()).device
-    weights = fingerprint(frozen, usable_type(mixed_precision, device))
-    return DiskCache(Path(folder, weights), max_bytes)
+    return Model(
+        "xlmr_encoder",
+        _encoder_forward,
+        init=_encoder_init,
+        dims={"nO": None},
+        # As in a component whose listener was replaced, so that its weights can be loaded.
+        layers=[_replace_listener(transformer), trfs2arrays(pooling or reduce_mean(), grad_factor)],
+    )
 
 
-def _encoder_init(
+class StitchedBatch(FullTransformerBatch):
+    """The sequences of several Docs, which have different lengths. They are not padded, but kept
+    Doc by Doc: use `doc_data`."""
+
+    def unsplit_by_doc(self, arrays: list[list[Floats3d]]) -> FullTransformerBatch:
+        """Join gradients for the backward pass.
+
+        arrays (list[list[Floats3d]]): One array (1, pieces, width) for each Doc that has tokens.
+        RETURNS (FullTransformerBatch): A batch with the array (1, all pieces, width).
+        """
+        gradients = [doc_arrays[0] for doc_arrays in arrays]
+        joined = get_array_module(gradients[0]).concatenate(gradients, axis=1)
+        batch = FullTransformerBatch.empty(len(self.spans))
+        batch.model_output = ModelOutput(last_hidden_state=xp2torch(joined))
+        return batch
+
+
+def read_doc(doc: Doc, tokenizer: PieceTokenizer) -> TokenPieces:
+    """Tokenize a Doc.
+
+    doc (Doc): The Doc.
+    tokenizer (PieceTokenizer): The model's own tokenizer.
+    RETURNS (TokenPieces): The pieces, with special pieces at both ends, and those of each token: at
+        least one.
+    """
+    offsets = token_offsets(doc)
+    ids, piece_offsets = tokenizer.encode(doc.text)
+    ranges = token_piece_ranges(offsets, piece_offsets)
+    ranges = ranges[nearest_token_with_pieces(ranges)] + 1  # behind the start piece
+    if (ranges[:, 0] == ranges[:, 1]).any():  # there are no pieces but the special ones
+        ranges[:] = (0, 1)
+    return TokenPieces(np.concatenate(([tokenizer.start_id], ids, [tokenizer.end_id])), ranges)
+
+
+def _init(
     model: Model,
     X: Any = None,
     Y: Any = None,
@@ -215,90 +209,85 @@ def _encoder_init(
     model.set_dim("nO", shim.width)
 
 
-def _encoder_forward(
-    model: Model[list[Doc], list[Floats2d]],
-    docs: list[Doc],
+def _forward(
+    model: Model[list[Doc], FullTransformerBatch],
+    docs: Sequence[Doc],
     is_train: bool,
     *,
-    window: int,
-    margin: int,
-    average: bool,
-) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    cut: Callable[..., Any],
+) -> tuple[FullTransformerBatch, Callable[[FullTransformerBatch], list[Doc]]]:
     shim = cast(XlmrShim, model.shims[0])
     if not shim.is_built:
         raise RstError(Errors.R307)
-    inputs = WindowInputs()
-    for doc in docs:
-        offsets = token_offsets(doc)
-        inputs.add_text(
-            doc.text, offsets, shim.tokenizer, window=window, margin=margin, average=average
-        )
-    vectors, backprop_vectors = shim(inputs, is_train)
+    docs = list(docs)
+    filled = [number for number, doc in enumerate(docs) if len(doc)]
+    texts = [read_doc(docs[number], shim.tokenizer) for number in filled]
+    starts = list(accumulate((len(text.ids) for text in texts), initial=0))
+    windows = [w for text, start in zip(texts, starts, strict=False) for w in cut(text.ids, start)]
+    vectors, backprop_vectors = shim(windows, is_train)
+    array = cast(Floats2d, torch2xp(vectors, ops=model.ops))
 
-    def backprop(d_doc_vectors: list[Floats2d]) -> list[Doc]:
-        d_vectors = model.ops.xp.concatenate(d_doc_vectors)
-        backprop_vectors(xp2torch(d_vectors, device=shim.device))
-        return docs
-
-    return split_vectors(cast(Floats2d, torch2xp(vectors, ops=model.ops)), docs), backprop
-
-
-def _transformer_init(model: Model, X: Any = None, Y: Any = None) -> None:
-    encoder = model.layers[0]
-    encoder.initialize()
-    model.set_dim("nO", encoder.get_dim("nO"))
-
-
-def _transformer_forward(
-    model: Model[list[Doc], Any], docs: list[Doc], is_train: bool
-) -> tuple[Any, Callable[[Any], list[Doc]]]:
-    """Pack token vectors as spacy-transformers' listeners expect them.
-
-    Each token stands as a window of one word piece, aligned to itself. Thus the listeners'
-    pooling leaves the vectors as they are, and documents of any length can be stacked.
-    """
-    from spacy_transformers.data_classes import (
-        FullTransformerBatch,
-        TransformerData,
-        WordpieceBatch,
-    )
-    from transformers.file_utils import ModelOutput
-
-    doc_vectors, backprop_vectors = model.layers[0](docs, is_train)
-    doc_data = []
-    for vectors in doc_vectors:
-        if not len(vectors):
-            doc_data.append(TransformerData.empty())
-            continue
-        one_each = cast(Ints1d, np.ones(len(vectors), dtype="i"))
-        alignment = Ragged(model.ops.xp.arange(len(vectors), dtype="i"), one_each)
-        doc_data.append(
-            TransformerData(
-                wordpieces=WordpieceBatch.empty(),
-                model_output=ModelOutput(last_hidden_state=vectors[:, None]),
-                align=alignment,
-            )
-        )
-    output = FullTransformerBatch.empty(len(docs))
-    output.cached_doc_data = doc_data
+    batch = StitchedBatch.empty(len(docs))
+    batch.spans = [[doc[:]] if len(doc) else [] for doc in docs]
+    doc_data = cast(list[TransformerData], batch.cached_doc_data)
+    for number, text, start in zip(filled, texts, starts, strict=False):
+        own = array[start : start + len(text.ids)]
+        doc_data[number] = _make_data(model, own, text, shim.tokenizer)
 
     def backprop(d_output: FullTransformerBatch) -> list[Doc]:
-        d_vectors = cast(Any, d_output.tensors[0]).squeeze(1)
-        d_array = cast(Floats2d, torch2xp(d_vectors, ops=model.ops))
-        return backprop_vectors(split_vectors(d_array, docs))
+        backprop_vectors(cast(Any, d_output.tensors[0])[0])
+        return docs
 
-    return output, backprop
+    return batch, backprop
 
 
-def _check_choice(setting: str, value: str, choices: Collection[str]) -> None:
-    if value not in choices:
-        listed = ", ".join(f"'{choice}'" for choice in choices)
-        raise RstError(Errors.R302.format(setting=setting, value=value, choices=listed))
+def _make_data(
+    model: Model, vectors: Floats2d, text: TokenPieces, tokenizer: PieceTokenizer
+) -> TransformerData:
+    """Pack the pieces of a Doc as one window."""
+    n_pieces = len(text.ids)
+    _, aligned = pair_tokens_and_pieces(text.ranges)
+    lengths = (text.ranges[:, 1] - text.ranges[:, 0]).astype("i")
+    return TransformerData(
+        wordpieces=WordpieceBatch(
+            strings=[tokenizer.decode(text.ids)],
+            input_ids=cast(Any, text.ids[np.newaxis]),
+            attention_mask=cast(Floats2d, np.ones((1, n_pieces), dtype="f")),
+            lengths=[n_pieces],
+            token_type_ids=None,
+        ),
+        model_output=ModelOutput(last_hidden_state=cast(Any, vectors)[np.newaxis]),
+        align=Ragged(model.ops.asarray1i(cast(Ints1d, aligned)), cast(Ints1d, lengths)),
+    )
+
+
+def _encoder_init(model: Model, X: Any = None, Y: Any = None) -> None:
+    transformer = model.layers[0].layers[0]
+    transformer.initialize()
+    model.set_dim("nO", transformer.get_dim("nO"))
+
+
+def _encoder_forward(
+    model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    filled = [doc for doc in docs if len(doc)]
+    vectors = [model.ops.alloc2f(0, model.maybe_get_dim("nO") or 0) for _ in docs]
+    if not filled:
+        return vectors, lambda d_vectors: docs
+    transformer, pooling = model.layers
+    data, backprop_data = transformer(filled, is_train)
+    pooled, backprop_pooling = pooling(data, is_train)
+    own = iter(pooled)
+    vectors = [next(own) if len(doc) else empty for doc, empty in zip(docs, vectors, strict=True)]
+
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        backprop_data(backprop_pooling([rows for rows in d_vectors if len(rows)]))
+        return docs
+
+    return vectors, backprop
 
 
 def _replace_listener(model: Model[list[Doc], Any]) -> Model[list[Doc], Any]:
-    from spacy_transformers.layers.split_trf import split_trf_batch
-
     return chain(model, split_trf_batch())
 
 
@@ -306,4 +295,9 @@ def _replace_listener_config(
     model_config: dict[str, Any], listener_config: dict[str, Any]
 ) -> dict[str, Any]:
     kept = {key: listener_config[key] for key in ("pooling", "grad_factor")}
-    return {"@architectures": "spacy_rst.XlmrTok2Vec.v1", "transformer": model_config, **kept}
+    return {"@architectures": "spacy_rst.XlmrEncoder.v1", "transformer": model_config, **kept}
+
+
+def _check_choice(setting: str, value: str, choices: Collection[str]) -> None:
+    if value not in choices:
+        raise bad_setting(setting, value, " or ".join(f'"{choice}"' for choice in choices))

@@ -1,12 +1,12 @@
-"""The transformer of `spacy_rst.XlmrEncoder.v1`: read, frozen in part, run on windows, saved."""
+"""The transformer of `spacy_rst.XlmrModel.v1`: read, frozen in part, run on windows, saved."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import srsly
@@ -14,12 +14,11 @@ import torch
 from thinc.api import Optimizer, PyTorchGradScaler
 
 from ..errors import Errors, RstError
-from ..precision import has_fast_bfloat16
 from ..shims import NetShim
-from ..windows import batch_by_size, cut_windows
-from .alignment import Ints, nearest_token_with_pieces, pair_tokens_and_pieces, token_piece_ranges
-from .frozen_layers import FrozenLayers, StateCache
-from .int8_net import Int8Embedding, round_linear_layers
+from ..windows import Window, batch_by_size, cut_windows
+from .alignment import Ints
+from .frozen_layers import FrozenLayers
+from .int8_net import round_weights
 from .piece_tokenizer import PieceTokenizer
 
 if TYPE_CHECKING:
@@ -28,65 +27,49 @@ if TYPE_CHECKING:
 MODEL_TYPES = ("xlm-roberta", "roberta", "camembert", "bert", "mpnet")
 SPECIAL_PIECES = 2
 AUTOCAST_TYPES = {"none": None, "fp16": torch.float16, "bf16": torch.bfloat16}
+# CPU instructions that multiply bfloat16. Without them torch converts it to floats on the way.
+BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 LAYER_NAME = re.compile(r"encoder\.layer\.(\d+)\.")
 # More at once is no faster on a CPU, and needs more memory.
 BATCH_PIECES = {"cpu": 1024, "cuda": 8192}
 
 
-@dataclass
-class WindowInputs:
-    """The windows of a batch of texts. A row is a token of the batch, counted over all texts.
+class PieceWindow(NamedTuple):
+    """A window over the pieces of a text.
 
-    n_rows (int): The number of tokens in all texts.
-    ids (list[Ints]): The model's input for each window, special pieces included.
-    positions (list[Ints]): For each window, the positions whose vectors are wanted.
-    rows (list[Ints]): For each window, the row that each of these positions belongs to.
-    lenders (list[Ints]): For each text, the row from which each of its rows takes its vector.
+    ids (Ints): The model's input, special pieces included.
+    kept (slice): The places in the input whose vectors count.
+    pieces (slice): The pieces at these places, counted through all texts of a batch.
     """
 
-    n_rows: int = 0
-    ids: list[Ints] = field(default_factory=list)
-    positions: list[Ints] = field(default_factory=list)
-    rows: list[Ints] = field(default_factory=list)
-    lenders: list[Ints] = field(default_factory=list)
+    ids: Ints
+    kept: slice
+    pieces: slice
 
-    def add_text(
-        self,
-        text: str,
-        token_offsets: Ints,
-        tokenizer: PieceTokenizer,
-        *,
-        window: int,
-        margin: int,
-        average: bool,
-    ) -> None:
-        """Tokenize a text and cut it into windows.
 
-        text (str): The text.
-        token_offsets (Ints): Start and end character of each token, shape (tokens, 2).
-        tokenizer (PieceTokenizer): The model's own tokenizer.
-        window (int): Word pieces in a window.
-        margin (int): Pieces at each side of a window that another window has more central.
-        average (bool): Take the pieces in the margins too, for the mean over all windows.
-        """
-        ids, piece_offsets = tokenizer.encode(text)
-        piece_ranges = token_piece_ranges(token_offsets, piece_offsets)
-        tokens, pieces = pair_tokens_and_pieces(piece_ranges)
-        by_piece = np.argsort(pieces, kind="stable")
-        tokens, pieces = tokens[by_piece], pieces[by_piece]
-        for cut in cut_windows([len(ids)], window, margin):
-            wanted = (cut.start, cut.end) if average else (cut.keep_start, cut.keep_end)
-            pairs = slice(*np.searchsorted(pieces, wanted))
-            inside = ids[cut.start : cut.end]
-            self.ids.append(np.concatenate(([tokenizer.start_id], inside, [tokenizer.end_id])))
-            self.positions.append(pieces[pairs] - cut.start + 1)  # behind the start piece
-            self.rows.append(tokens[pairs] + self.n_rows)
-        if len(token_offsets) and not len(tokens):  # the first token takes the start piece
-            self.ids.append(np.array([tokenizer.start_id, tokenizer.end_id]))
-            self.positions.append(np.array([0]))
-            self.rows.append(np.array([self.n_rows]))
-        self.lenders.append(nearest_token_with_pieces(piece_ranges) + self.n_rows)
-        self.n_rows += len(token_offsets)
+def cut_pieces(
+    ids: Ints, offset: int, *, window: int, margin: int, average: bool
+) -> Iterator[PieceWindow]:
+    """Cut the pieces of a text into windows.
+
+    ids (Ints): The pieces, with the model's special pieces at both ends.
+    offset (int): The number of the first one in its batch of texts.
+    window (int): Pieces in a window, besides the special ones.
+    margin (int): Pieces at each side of a window for which another window has more context.
+    average (bool): Whether the pieces in the margins count, too.
+    YIELDS (PieceWindow): The windows.
+    """
+    n_pieces = len(ids) - SPECIAL_PIECES
+    for cut in list(cut_windows([n_pieces], window, margin)) or [Window(0, 0, 0, 0)]:
+        start, end = (cut.start, cut.end) if average else (cut.keep_start, cut.keep_end)
+        # The special pieces are taken from the windows at the ends of the text.
+        first = start + 1 if start else 0
+        last = end + 1 if end < n_pieces else len(ids)
+        yield PieceWindow(
+            np.concatenate((ids[:1], ids[cut.start + 1 : cut.end + 1], ids[-1:])),
+            slice(first - cut.start, last - cut.start),
+            slice(offset + first, offset + last),
+        )
 
 
 def read_checkpoint(
@@ -98,14 +81,15 @@ def read_checkpoint(
     tokenizer_config (dict[str, Any]): Settings for `AutoTokenizer.from_pretrained`.
     transformer_config (dict[str, Any]): Settings for `AutoConfig.from_pretrained`.
     RETURNS (tuple[PreTrainedModel, PieceTokenizer]): The model and its tokenizer.
-    RAISES (RstError): If they are not of the kind that this encoder can use.
+    RAISES (RstError): R303, if they are not of the kind that this encoder can use.
     """
     from transformers import AutoConfig, AutoModel
 
     tokenizer = PieceTokenizer.from_pretrained(name, tokenizer_config)
     config = AutoConfig.from_pretrained(name, **transformer_config)
     if config.model_type not in MODEL_TYPES:
-        raise RstError(Errors.R304.format(model_type=config.model_type))
+        reason = f"it is of the type '{config.model_type}'"
+        raise RstError(Errors.R303.format(name=name, reason=reason))
     transformer = AutoModel.from_pretrained(
         name, config=config, torch_dtype=torch.float32, add_pooling_layer=False
     )
@@ -119,26 +103,38 @@ def adapt_transformer(
     trainable_layers: int | None,
     gradient_checkpointing: bool,
 ) -> None:
-    """Do with a transformer what the config says, whether it was just read or saved before.
+    """Apply the settings of a config to a transformer, whether it was just read or saved before.
 
     transformer (PreTrainedModel): A model with learned positions and `encoder.layer`, as XLM-R.
     window (int): Word pieces in a window.
     trainable_layers (int | None): How many layers, counted from the top, are trained. The
         embeddings and all layers below are frozen. None trains everything.
     gradient_checkpointing (bool): Whether to compute layers again for their gradients.
-    RAISES (RstError): R305 or R306, if the model has fewer layers or positions.
+    RAISES (RstError): R300, if the model has fewer layers or positions.
     """
     longest = count_positions(transformer) - SPECIAL_PIECES
     if window > longest:
-        raise RstError(Errors.R306.format(window=window, longest=longest))
+        raise bad_setting("window", window, f"at most {longest}, for which the model has positions")
     layers = cast(torch.nn.ModuleList, transformer.get_submodule("encoder.layer"))
     if trainable_layers is not None and not 0 <= trainable_layers <= len(layers):
-        raise RstError(Errors.R305.format(wanted=trainable_layers, layers=len(layers)))
+        wanted = f"from 0 (nothing is trained) to {len(layers)}, or null (everything is)"
+        raise bad_setting("trainable_layers", trainable_layers, wanted)
     transformer.requires_grad_(trainable_layers is None)
     for layer in layers[len(layers) - (trainable_layers or 0) :]:
         layer.requires_grad_(True)
     if gradient_checkpointing:
         transformer.gradient_checkpointing_enable({"use_reentrant": False})
+
+
+def bad_setting(name: str, value: object, wanted: str) -> RstError:
+    """Make the error for a setting that cannot be used.
+
+    name (str): The setting.
+    value (object): Its value.
+    wanted (str): What it must be.
+    RETURNS (RstError): The error, R300.
+    """
+    return RstError(Errors.R300.format(name=name, value=value, wanted=wanted))
 
 
 def count_positions(transformer: PreTrainedModel) -> int:
@@ -150,64 +146,31 @@ def count_positions(transformer: PreTrainedModel) -> int:
     return positions.num_embeddings - unused
 
 
-def usable_type(mixed_precision: str, device: torch.device) -> torch.dtype | None:
-    """Find the number format for large products: half precision is for GPUs, and bfloat16 for
-    CPUs with instructions for it. On others it would only be slower and less exact.
-
-    mixed_precision (str): A key of `AUTOCAST_TYPES`.
-    device (torch.device): The device.
-    RETURNS (torch.dtype | None): The format, or None for that of the weights.
-    """
-    wanted = AUTOCAST_TYPES[mixed_precision]
-    if device.type == "cpu" and not (wanted is torch.bfloat16 and has_fast_bfloat16()):
-        return None
-    return wanted
-
-
-@dataclass(frozen=True)
-class Rates:
-    """How fast the layers of a transformer learn.
-
-    top (float): The rate of the last layer, as a share of the optimizer's.
-    decay (float): The rate of each layer as a share of that of the layer above.
-    """
-
-    top: float = 1.0
-    decay: float = 1.0
-
-    def applied_to(self, optimizer: Optimizer, transformer: torch.nn.Module) -> Any:
-        """Slow an optimizer down.
-
-        optimizer (Optimizer): The optimizer.
-        transformer (torch.nn.Module): What it changes, with `encoder.layer`, as XLM-R. What lies
-            below the layers learns like one more layer.
-        RETURNS (Any): What to call in its place.
-        """
-        if self == Rates():
-            return optimizer
-        n_layers = len(cast(torch.nn.ModuleList, transformer.get_submodule("encoder.layer")))
-
-        def change(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
-            found = LAYER_NAME.match(key[1])
-            depth = n_layers - 1 - int(found[1]) if found else n_layers
-            return optimizer(key, weights, gradient, lr_scale=self.top * self.decay**depth)
-
-        return change
+@cache
+def has_fast_bfloat16() -> bool:
+    """RETURNS (bool): Whether this CPU multiplies bfloat16 faster than floats. False if torch is
+    too old to tell."""
+    find_capabilities = getattr(torch.cpu, "get_capabilities", None)
+    if find_capabilities is None or not torch.backends.mkldnn.is_available():
+        return False
+    capabilities = find_capabilities()
+    return any(capabilities.get(name, False) for name in BFLOAT16_INSTRUCTIONS)
 
 
 class XlmrShim(NetShim):
     """The transformer and its tokenizer inside a thinc model.
 
-    It takes `WindowInputs` and gives one vector per token. Its bytes hold all that a saved
-    pipeline needs: the weights as safetensors, the tokenizer and the model's config as JSON.
+    It takes a list of `PieceWindow`, which together cover all pieces of a batch of texts, and gives
+    one vector per piece. Its bytes hold all that a saved pipeline needs: the weights as
+    safetensors, the tokenizer and the model's config as JSON.
 
-    adapt (Callable[[PreTrainedModel], None]): What to do with the transformer whenever it is new.
+    adapt (Callable[[PreTrainedModel], None]): Applies the config to each new transformer.
     max_batch_pieces (int | None): The most pieces at once. None for what suits the device.
     mixed_precision (str): A key of `AUTOCAST_TYPES`.
     int8 (bool): Run with 8-bit weights on a CPU.
-    make_cache (Callable | None): Makes a cache for what a transformer of the frozen layers alone
-        computes, when training begins. None to compute it each time.
-    rates (Rates): How fast the layers learn.
+    max_cache_bytes (int): The most bytes for what the frozen layers compute in training.
+    learn_rate_factor (float): The rate of the last layer, as a share of the optimizer's.
+    layer_decay (float): The rate of each layer, as a share of that of the layer above.
     """
 
     tokenizer: PieceTokenizer
@@ -218,28 +181,34 @@ class XlmrShim(NetShim):
         max_batch_pieces: int | None,
         mixed_precision: str,
         int8: bool = False,
-        make_cache: Callable[[torch.nn.Module], StateCache] | None = None,
-        rates: Rates | None = None,
+        max_cache_bytes: int = 0,
+        learn_rate_factor: float = 1.0,
+        layer_decay: float = 1.0,
     ):
         super().__init__(None)
         self.adapt = adapt
         self.max_batch_pieces = max_batch_pieces
         self.mixed_precision = mixed_precision
         self.int8 = int8
-        self.make_cache = make_cache
-        self.rates = rates or Rates()
+        self.max_cache_bytes = max_cache_bytes
+        self.learn_rate_factor = learn_rate_factor
+        self.layer_decay = layer_decay
         self._frozen: FrozenLayers | None = None
 
     @property
     def width(self) -> int:
-        """RETURNS (int): The width of the token vectors."""
+        """RETURNS (int): The width of the vectors."""
         return int(self._model.config.hidden_size)
 
     @property
     def autocast_type(self) -> torch.dtype | None:
-        """RETURNS (torch.dtype | None): The number format of large products, if it is another one
-        than that of the weights."""
-        return usable_type(self.mixed_precision, self.device)
+        """RETURNS (torch.dtype | None): The number format of large products, None for that of the
+        weights. Half precision is for GPUs, and bfloat16 for CPUs with instructions for it, too:
+        on others it would only be slower and less exact."""
+        wanted = AUTOCAST_TYPES[self.mixed_precision]
+        if self.device.type == "cpu" and not (wanted is torch.bfloat16 and has_fast_bfloat16()):
+            return None
+        return wanted
 
     def attach(self, transformer: PreTrainedModel, tokenizer: PieceTokenizer) -> None:
         """Take a transformer, and adapt it to the config.
@@ -250,8 +219,7 @@ class XlmrShim(NetShim):
         self.adapt(transformer)
         self.set_net(cast(torch.nn.Module, transformer))
         if self.int8 and self.device.type == "cpu":
-            round_linear_layers(self._model)
-            self._model.set_input_embeddings(Int8Embedding(self._model.get_input_embeddings()))
+            round_weights(self._model)
         self.tokenizer = tokenizer
         self._frozen = None
         needs_scaling = self.mixed_precision == "fp16" and self.device.type == "cuda"
@@ -259,32 +227,30 @@ class XlmrShim(NetShim):
         self._grad_scaler.to_(self.device)
 
     def predict(self, inputs: Any) -> torch.Tensor:
-        """Compute token vectors; memory beyond them is bounded by one batch of windows.
+        """Compute vectors; memory beyond them is bounded by one batch of windows.
 
-        inputs (WindowInputs): The windows.
-        RETURNS (torch.Tensor): The vectors, shape (rows, width).
+        inputs (Sequence[PieceWindow]): The windows.
+        RETURNS (torch.Tensor): The vectors, shape (pieces, width).
         """
         self.net.eval()
         with torch.no_grad():
-            vectors, _ = self._run(inputs)
-        self.net.train()
+            vectors, _ = self._run(inputs, None)
         return vectors
 
     def begin_update(self, inputs: Any) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
-        """Compute token vectors and remember what the trained layers need for their gradients.
+        """Compute vectors and remember what the trained layers need for their gradients.
 
-        inputs (WindowInputs): The windows.
-        RETURNS (tuple): The vectors, shape (rows, width), and a callback that takes their gradient.
+        inputs (Sequence[PieceWindow]): The windows.
+        RETURNS (tuple): The vectors, shape (pieces, width), and a callback that takes their
+            gradient.
         RAISES (RstError): R309, if the weights are for inference only.
         """
         self.check_floats()
         self.net.train()
-        if self.make_cache is not None:
-            if self._frozen is None:
-                self._frozen = FrozenLayers.of(self._model, self.make_cache)
-            # What is kept must not depend on what dropout took away when it was computed.
-            self._frozen.lower.eval()
-        return self._run(inputs)
+        if self.max_cache_bytes:
+            self._frozen = self._frozen or FrozenLayers(self._model, self.max_cache_bytes)
+            self._frozen.disable_dropout()
+        return self._run(inputs, self._frozen)
 
     def check_floats(self) -> None:
         """Refuse to do what needs weights in float.
@@ -295,7 +261,7 @@ class XlmrShim(NetShim):
             raise RstError(Errors.R309)
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Update the trained layers.
+        """Update the trained layers, each at a rate of its own.
 
         optimizer (Optimizer): The optimizer.
         """
@@ -303,7 +269,16 @@ class XlmrShim(NetShim):
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
         if gradients:
             self._grad_scaler.unscale(gradients)
-        super().finish_update(self.rates.applied_to(optimizer, self._model))
+        n_layers = len(cast(torch.nn.ModuleList, self._model.get_submodule("encoder.layer")))
+
+        def change(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
+            found = LAYER_NAME.match(key[1])
+            # The embeddings learn like one more layer below the others.
+            depth = n_layers - 1 - int(found[1]) if found else n_layers
+            rate = self.learn_rate_factor * self.layer_decay**depth
+            return optimizer(key, weights, gradient, lr_scale=rate)
+
+        super().finish_update(cast(Optimizer, change))
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Weights, config and tokenizer, without any pickle.
@@ -354,63 +329,52 @@ class XlmrShim(NetShim):
         self.attach(transformer, PieceTokenizer.from_dict(message["tokenizer"]))
         return self
 
-    def _run(self, inputs: WindowInputs) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
-        """Run all windows and average their vectors into the rows, batch by batch."""
-        device = self.device
-        vectors = torch.zeros((inputs.n_rows, self.width), device=device)
-        if not inputs.ids:
-            return vectors, lambda d_vectors: None
-        copies = np.bincount(np.concatenate(inputs.rows), minlength=inputs.n_rows)
-        shares = torch.from_numpy(1 / np.maximum(copies, 1)).float().to(device).unsqueeze(1)
-        lenders = np.concatenate(inputs.lenders)
-        borrowers = np.flatnonzero(lenders != np.arange(inputs.n_rows))
-        borrowing = torch.from_numpy(borrowers).to(device)
-        lending = torch.from_numpy(lenders[borrowers]).to(device)
-        runs: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-        for batch in self._batches(inputs):
-            hidden = self._hidden_states([inputs.ids[i] for i in batch])
-            length = len(inputs.ids[batch[0]])
-            flat_positions = [inputs.positions[i] + n * length for n, i in enumerate(batch)]
-            positions = torch.from_numpy(np.concatenate(flat_positions)).to(device)
-            rows = torch.from_numpy(np.concatenate([inputs.rows[i] for i in batch])).to(device)
-            vectors.index_add_(0, rows, hidden.detach()[positions] * shares[rows])
+    def _run(
+        self, windows: Sequence[PieceWindow], frozen: FrozenLayers | None
+    ) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
+        """Run all windows and average their vectors into those of the pieces, batch by batch."""
+        copies = np.zeros(max((window.pieces.stop for window in windows), default=0), dtype="f")
+        for window in windows:
+            copies[window.pieces] += 1
+        shares = torch.from_numpy(1 / copies).to(self.device).unsqueeze(1)
+        vectors = torch.zeros((len(copies), self.width), device=self.device)
+        runs: list[tuple[list[PieceWindow], torch.Tensor]] = []
+        for batch in self._batches(windows):
+            hidden = self._hidden_states([window.ids for window in batch], frozen)
+            for window, states in zip(batch, hidden.detach(), strict=True):
+                vectors[window.pieces] += states[window.kept]
             if hidden.requires_grad:
-                runs.append((hidden, positions, rows))
-        vectors[borrowing] = vectors[lending]
+                runs.append((batch, hidden))
+        vectors *= shares
 
         def backprop(d_vectors: torch.Tensor) -> None:
-            d_rows = d_vectors.index_add(0, lending, d_vectors[borrowing]) * shares
+            d_vectors = d_vectors * shares
             while runs:
-                hidden, positions, rows = runs.pop()
-                d_hidden = torch.zeros_like(hidden).index_add_(0, positions, d_rows[rows])
+                batch, hidden = runs.pop()
+                d_hidden = torch.zeros_like(hidden)
+                for window, d_states in zip(batch, d_hidden, strict=True):
+                    d_states[window.kept] = d_vectors[window.pieces]
                 torch.autograd.backward(hidden, self._grad_scaler.scale(d_hidden))
 
         return vectors, backprop
 
-    def _batches(self, inputs: WindowInputs) -> Iterator[list[int]]:
+    def _batches(self, windows: Sequence[PieceWindow]) -> Iterator[list[PieceWindow]]:
         """Windows of similar length together, the longest first: little is lost to padding."""
         cap = self.max_batch_pieces or BATCH_PIECES.get(self.device.type, BATCH_PIECES["cuda"])
-        lengths = [len(ids) for ids in inputs.ids]
-        order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-        return batch_by_size(order, cap, lengths.__getitem__, padded=True)
+        by_length = sorted(windows, key=lambda window: len(window.ids), reverse=True)
+        return batch_by_size(by_length, cap, lambda window: len(window.ids), padded=True)
 
-    def _hidden_states(self, ids: list[Ints]) -> torch.Tensor:
-        """Run windows, the longest first, as one padded batch: (windows * longest, width)."""
+    def _hidden_states(self, ids: list[Ints], frozen: FrozenLayers | None) -> torch.Tensor:
+        """Run windows, the longest first, as one padded batch: (windows, longest, width)."""
         padded = np.full((len(ids), len(ids[0])), self.tokenizer.pad_id)
         mask = np.zeros(padded.shape, dtype=np.int64)
         for n, window_ids in enumerate(ids):
             padded[n, : len(window_ids)] = window_ids
             mask[n, : len(window_ids)] = 1
-        device = self.device
+        device, dtype = self.device, self.autocast_type
         pieces, is_piece = torch.from_numpy(padded).to(device), torch.from_numpy(mask).to(device)
-        with torch.autocast(
-            device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None
-        ):
-            if self._frozen is None:
-                output = self._model(input_ids=pieces, attention_mask=is_piece, return_dict=True)
-            else:
-                states = self._frozen.states(ids, pieces, is_piece)
-                output = self._frozen.upper(
-                    inputs_embeds=states, attention_mask=is_piece, return_dict=True
-                )
-        return output.last_hidden_state.float().flatten(end_dim=1)
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
+            if frozen is not None:
+                return frozen.run(ids, pieces, is_piece).float()
+            output = self._model(input_ids=pieces, attention_mask=is_piece, return_dict=True)
+        return output.last_hidden_state.float()

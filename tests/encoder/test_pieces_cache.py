@@ -32,8 +32,12 @@ def cache_of(model: Model) -> PieceCache:
 
 
 def uncached(model: Model, docs: Any) -> list[np.ndarray]:
-    """The vectors without any cache, as in training. There is no dropout here."""
-    return [np.array(rows) for rows in model.begin_update(docs)[0]]
+    """The vectors as they are computed where the convolutions are trained. There is no dropout."""
+    net = net_of(model)
+    is_trained, net.train_convolutions = net.train_convolutions, True
+    vectors = [np.array(rows) for rows in model.begin_update(docs)[0]]
+    net.train_convolutions = is_trained
+    return vectors
 
 
 def assert_right(model: Model, docs: Any) -> None:
@@ -52,29 +56,25 @@ def count_computed(net: PieceNet) -> list[int]:
 def test_a_piece_is_computed_once(model, docs):
     computed = count_computed(net_of(model))
     first = model.predict(docs)
-    assert sum(computed) > 0 and len(cache_of(model)) > 100
-    n_pieces, n_known = sum(computed), len(cache_of(model))
+    n_pieces = sum(computed)
+    assert n_pieces > 100
     assert_array_equal(model.predict(docs[:3])[2], first[2])
     assert_array_equal(model.predict([docs[1]])[0], first[1])
-    assert sum(computed) == n_pieces and len(cache_of(model)) == n_known
+    model.begin_update(docs)  # frozen convolutions give the same in training
+    assert sum(computed) == n_pieces
 
 
 @pytest.mark.parametrize("max_pieces", [1, 7, 60])
 def test_it_has_a_limit(model, docs, max_pieces):
     expected = uncached(model, docs)
     net_of(model).piece_cache = PieceCache(max_pieces)
+    computed = count_computed(net_of(model))
+    totals = []
     for _ in range(2):
         for doc, wanted in zip(docs, expected, strict=True):
             assert_allclose(model.predict([doc])[0], wanted, atol=1e-5)
-            # What is asked for at once is kept in any case.
-            assert len(cache_of(model)) <= max(max_pieces, 40)
-
-
-def test_training_knows_nothing_of_it(model, docs):
-    model.predict(docs)
-    assert len(cache_of(model))
-    model.begin_update(docs)
-    assert not len(cache_of(model))
+        totals.append(sum(computed))
+    assert totals[1] > totals[0]  # it had forgotten some
 
 
 @pytest.mark.parametrize("train_convolutions", [False, True])
@@ -124,23 +124,23 @@ def test_it_is_neither_saved_nor_copied(model, docs):
     saved = model.to_bytes()
     expected = model.predict(docs)
     assert model.to_bytes() == saved
-    size = len(pickle.dumps(cache_of(model)))
-    assert size < 200
+    assert len(pickle.dumps(cache_of(model))) < 200
     for copy in (model.copy(), pickle.loads(pickle.dumps(model))):
-        assert not len(cache_of(copy)) and cache_of(copy) is not cache_of(model)
+        assert cache_of(copy) is not cache_of(model)
+        computed = count_computed(net_of(copy))
         for one, other in zip(copy.predict(docs), expected, strict=True):
             assert_allclose(one, other, atol=1e-6)
-    assert len(cache_of(model))
+        assert sum(computed) > 100
 
 
 def test_it_can_be_filled_and_read_in_any_mode(model, docs):
-    model.predict(docs[:2])  # in inference mode
-    batch = [model.shims[0].pieces.encode(docs[5].text)[0]]
-    with torch.no_grad():
-        known, slots = cache_of(model).find(
-            net_of(model).table, net_of(model).convolutions, batch[0]
-        )
-    assert slots.all() and torch.isfinite(known.parts[: known.n_parts]).all()
+    expected = uncached(model, docs)
+    for mode in (torch.inference_mode, torch.no_grad, torch.enable_grad):
+        with mode():
+            for one, other in zip(model.begin_update(docs)[0], expected, strict=True):
+                assert_allclose(one, other, atol=1e-5)
+        net_of(model).piece_cache.max_pieces //= 50  # so that it is filled again
+    model.predict(docs)
 
 
 def test_threads_share_it(model, docs):
