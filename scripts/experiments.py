@@ -16,14 +16,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import spacy
 import srsly
 import typer
 from pydantic import BaseModel, Field, StrictInt, ValidationError, model_validator
-from spacy.language import Language
-from spacy.util import load_config
+from spacy.util import combine_score_weights
 from thinc.api import Config
 from wasabi import msg
 
+from spacy_rst.configs import read_config
 from spacy_rst.scoring.scorer import LANGUAGE_MEAN_PREFIX, PREFIX, language_mean_key
 from spacy_rst.treebank.docbin import SUFFIX
 from spacy_rst.util import write_atomically
@@ -180,9 +181,11 @@ def cell_config(grid: Grid, cell: Cell) -> Config:
     for key in ("all", kind_of(cell.training)):
         overrides |= grid.overrides.get(key, {})  # type: ignore[call-overload]
     overrides |= approach.overrides
-    complete = Config(Language.default_config).merge(load_config(approach.config))
-    config = Config().from_str(complete.to_str(), interpolate=False, overrides=overrides)
-    weights = config["training"]["score_weights"]
+    config = read_config(approach.config, overrides)
+    nlp = spacy.blank(config["nlp"]["lang"])  # which registers all factories
+    factories = [block["factory"] for block in config["components"].values() if "factory" in block]
+    defaults = [nlp.get_factory_meta(name).default_score_weights or {} for name in factories]
+    weights = combine_score_weights(defaults, config["training"].get("score_weights", {}))
     means = dict(weights)
     for key, weight in weights.items():
         if weight and key.startswith(PREFIX) and not key.startswith(LANGUAGE_MEAN_PREFIX):

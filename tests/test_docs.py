@@ -34,9 +34,6 @@ NOT_RUN = {
     "project run fetch-pieces": "needs the network",
     "project run train-default": "needs the public treebanks",
     "project run train-english": "needs the public treebanks",
-    "grids/cpu.yml": "needs the public treebanks",
-    "grids/translated.yml": "needs the public treebanks",
-    "pt.cstn": "needs the public treebanks",
     "en.gum": "needs the public treebanks",
     "corpus_raw/": "needs the public treebanks",
     "'??.*'": "needs the public treebanks",
@@ -134,7 +131,7 @@ def test_examples_run(page, checkout):
         exec(compile("\n" * line + block, str(page), "exec"), names)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/translated_parser.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/translation.md"])
 def test_pages_show_the_tree_that_they_print(name, capsys):
     _, example = next(blocks(ROOT / name, "python"))
     exec(example, {})

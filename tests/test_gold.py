@@ -59,14 +59,14 @@ def test_no_edus_is_missing_annotation():
 
 def test_another_text_is_refused_with_the_documents_name():
     reference = gold_doc(["one", "two"], [True, False], [(0, 2)])
-    reference.user_data["source"] = "file.rs3"
+    reference.user_data["rst_source"] = "file.rs3"
     with pytest.raises(RstError, match=r"R201.*file\.rs3.*character 4.*'four' instead of 'two'"):
         read_gold_starts(Example(NLP("one four"), reference))
 
 
 def test_gold_edus_that_do_not_cover_the_text_are_refused():
     reference = gold_doc(["one", "two", "three"], [True, True, False], [(0, 1), (2, 3)])
-    reference.user_data["name"] = "gappy"
+    reference.user_data["rst_name"] = "gappy"
     with pytest.raises(RstError, match=r"R203.*gappy.*'two'"):
         read_gold_starts(Example(NLP("one two three"), reference))
 

@@ -42,8 +42,6 @@ ROOMS = """
 """
 ALLOWED = {
     "tree": {"treebank", "display"},  # a tree's own methods to write and draw itself
-    "segmenter.component": {"scoring"},  # a component's default scorer
-    "parser.component": {"scoring"},
     "parser.calibration": {"scoring", "evaluation"},  # it judges what the parser makes
 }
 PURE = (

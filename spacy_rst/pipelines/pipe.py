@@ -113,7 +113,9 @@ class PipelinePipe(BatchPipe):
         """Warn if the bundled pipeline is not the one that the component was saved with."""
         installed = self._name_and_version()
         if saved and installed and saved != installed:
-            message = Errors.R555.format(**saved, installed=installed["version"])
+            message = Errors.R555.format(
+                model=saved["model"], version=saved["version"], installed=installed["version"]
+            )
             warnings.warn(message, stacklevel=3)
 
 

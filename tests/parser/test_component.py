@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from copy import deepcopy
 from textwrap import dedent
 
 import numpy as np
@@ -63,7 +64,7 @@ def trained(request):
     segmenter = "second" in request.param
     nlp = transformer_pipeline(checkpoint, segmenter=segmenter, **(SPAN if segmenter else {}))
     examples = examples_from(nlp, gold_docs(nlp)[:3])
-    history = train(nlp, examples, learn_rate=0.003, batch_size=1)
+    history = train(nlp, examples, learn_rate=0.003, batch_size=1, epochs=120)
     if segmenter:
         assert history[-1]["senter"] < 0.8 * history[0]["senter"]
     return nlp, examples
@@ -234,7 +235,7 @@ def test_a_resumed_parser_refuses_new_labels(small):
     nlp, _ = small
     doc = doc_from_edus(nlp, ["Yes .", "No ."])
     set_tree(doc, RstTree.from_splits([(0, 1, 2, "Surprise-NS")]))
-    doc.user_data["name"] = "surprising"
+    doc.user_data["rst_name"] = "surprising"
     with pytest.raises(RstError, match=r"R204.*'Surprise-NS'.*'surprising'"):
         nlp.update([make_example(nlp, doc)], sgd=False)
 
@@ -368,7 +369,9 @@ def test_refuses_labels_that_are_not_listed(fresh):
 ])  # fmt: skip
 def test_refuses_trees_with_missing_or_wrong_labels_and_splits(fresh, damage):
     nlp, examples = fresh
-    damage(examples[1].reference.user_data[TREE_KEY])
+    stored = deepcopy(examples[1].reference.user_data[TREE_KEY])
+    damage(stored)
+    examples[1].reference.user_data[TREE_KEY] = stored
     with pytest.raises(RstError, match=r"R203.*'eu/.*\.rs3'"):
         initialize(nlp, examples)
 

@@ -46,8 +46,8 @@ def test_worked_example_on_docs():
 def two_languages():
     """A German document that is parsed right, and the worked example in English."""
     pair = [(0, 1, 2, "Cause-SN")]
-    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], lang="de"))
-    return right, Example(parsed(PREDICTED), parsed(GOLD, lang="en"))
+    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], rst_lang="de"))
+    return right, Example(parsed(PREDICTED), parsed(GOLD, rst_lang="en"))
 
 
 def test_micro_macro_and_languages(two_languages):
@@ -70,7 +70,7 @@ def test_each_language_counts_the_same_in_the_mean_over_languages(two_languages)
 
 
 def test_translated_documents_count_for_the_language_they_were_written_in():
-    gold = parsed(GOLD, lang="en", translated_from={"language": "de"})
+    gold = parsed(GOLD, rst_lang="en", rst_translated_from={"language": "de"})
     assert list(score_trees([Example(parsed(PREDICTED), gold)])["rst_per_lang"]) == ["de"]
 
 

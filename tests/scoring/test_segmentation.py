@@ -20,7 +20,7 @@ def doc_with_edus(words, starts, lang=None, spaces=None):
     ends = [*starts[1:], len(doc)]
     set_edus(doc, [doc[start:end] for start, end in zip(starts, ends, strict=True)])
     if lang is not None:
-        doc.user_data["lang"] = lang
+        doc.user_data["rst_lang"] = lang
     return doc
 
 

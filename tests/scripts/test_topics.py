@@ -30,7 +30,7 @@ def nlp():
 
 def make_doc(nlp, text, language="en", treebank="made"):
     doc = Doc(nlp.vocab, words=text.split())
-    doc.user_data.update(lang=language, treebank=treebank, name=text[:10])
+    doc.user_data.update(rst_lang=language, rst_treebank=treebank, rst_name=text[:10])
     return doc
 
 
@@ -76,8 +76,8 @@ def test_the_seed_makes_maps_repeatable(nlp):
 
 
 def test_the_largest_topic_is_the_first(nlp):
-    docs = [doc for doc in two_subjects(nlp, 16) if doc.user_data["treebank"] == "sea"]
-    docs += [doc for doc in two_subjects(nlp, 6) if doc.user_data["treebank"] == "food"]
+    docs = [doc for doc in two_subjects(nlp, 16) if doc.user_data["rst_treebank"] == "sea"]
+    docs += [doc for doc in two_subjects(nlp, 6) if doc.user_data["rst_treebank"] == "food"]
     sizes = [topic.n_documents for topic in find_topics(docs, n_topics=2).topics]
     assert sizes == [8, 3]
 
