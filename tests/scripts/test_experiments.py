@@ -14,6 +14,7 @@ import srsly
 from spacy.util import load_config
 
 from spacy_rst.doc import SOURCE_KEY
+from spacy_rst.parser.component import SCORE_WEIGHTS
 from tests.sample import sample_docs, write_corpus
 from tests.test_configs import CONFIGS
 
@@ -135,10 +136,9 @@ def test_a_cell_learns_and_chooses_on_its_own_languages():
 
 
 def test_the_checkpoint_is_chosen_by_means_over_languages():
-    base = load_config(CONFIGS / "tiny_test.cfg")["training"]["score_weights"]
     grid = make_grid()
     weights = cell_config(grid, grid.cells()[0])["training"]["score_weights"]
-    assert weights["rst_lang_mean_full"] == base["rst_full"] > 0
+    assert weights["rst_lang_mean_full"] == SCORE_WEIGHTS["rst_full"] > 0
     metrics = ("span", "nuclearity", "relation", "full")
     assert {key for key in weights if weights[key]} == {f"rst_lang_mean_{m}" for m in metrics}
     # Null, as spaCy would bring back the default of a score that is missing.
