@@ -26,12 +26,7 @@ class RecurrentNet(nn.Module):
 
     @staticmethod
     def check_sizes(*, hidden_width: int, **sizes: int) -> None:
-        """Refuse sizes that make no network.
-
-        hidden_width (int): The encoder's width.
-        **sizes (int): The other sizes of the net.
-        RAISES (RstError): For a size below 1 and an odd hidden width.
-        """
+        """Refuse sizes that make no network: below 1, and an odd hidden width."""
         for name, size in {"hidden_width": hidden_width, **sizes}.items():
             if size < 1:
                 raise RstError(Errors.R250.format(name=name, wanted="at least 1", value=size))
@@ -42,11 +37,7 @@ class RecurrentNet(nn.Module):
             )
 
     def set_dropout(self, rate: float) -> None:
-        """Change the dropout rate everywhere.
-
-        rate (float): From 0 (none) to less than 1.
-        RAISES (RstError): For another rate.
-        """
+        """Change the dropout rate everywhere."""
         if not 0 <= rate < 1:
             wanted = "at least 0 and less than 1"
             raise RstError(Errors.R250.format(name="dropout", wanted=wanted, value=rate))
@@ -60,11 +51,7 @@ class RecurrentNet(nn.Module):
         """Change between training and evaluation.
 
         thinc's optimizer puts every weight in a place of its own, but cuDNN reads those of a
-        recurrent layer in one piece: they are put together here, before either begins.
-
-        mode (bool): Whether to train.
-        RETURNS (RecurrentNet): The net itself.
-        """
+        recurrent layer in one piece: they are put together here, before either begins."""
         if mode == self.training:  # after each update the weights are put together, too
             return self
         for module in self.modules():
@@ -76,14 +63,8 @@ class RecurrentNet(nn.Module):
 def run_packed(
     layer: nn.RNNBase, sequences: Sequence[Tensor], state: Tensor | None = None
 ) -> tuple[list[Tensor], Tensor]:
-    """Run sequences of different lengths through a recurrent layer.
-
-    layer (nn.RNNBase): The layer.
-    sequences (Sequence[Tensor]): At least one sequence, and none empty.
-    state (Tensor | None): The first states.
-    RETURNS (tuple[list[Tensor], Tensor]): The outputs of each sequence, and the last ones of each
-        layer and direction.
-    """
+    """Run sequences of different lengths, none empty, through a recurrent layer. Returns the
+    outputs of each sequence, and the last ones of each layer and direction."""
     if state is None and _is_faster_padded(layer, sequences):
         return _run_padded(layer, sequences)
     outputs, last = layer(pack_sequence(list(sequences), enforce_sorted=False), state)

@@ -134,12 +134,7 @@ def _forward(
 
 
 def encode_docs(model: Model, docs: Sequence[Doc]) -> EncodedEdus:
-    """Make vectors of the EDUs of Docs, as before they are parsed.
-
-    model (Model): A `spacy_rst.RstParser.v1` with weights.
-    docs (Sequence[Doc]): The Docs, with EDUs.
-    RETURNS (EncodedEdus): What the net can decode.
-    """
+    """Make vectors of the EDUs of Docs, as before they are parsed."""
     doc_edus = [get_edus(doc) if doc.text.strip() else [] for doc in docs]
     tokens = predict_tokens(model, docs)
     with torch.inference_mode():

@@ -109,14 +109,8 @@ def _forward(
 def predict_syntax(
     model: Model, docs: Sequence[Doc], *, parse: bool = False
 ) -> tuple[list[Floats2d], list[ParsedSyntax]]:
-    """Make token vectors, and find the syntax.
-
-    model (Model): A `spacy_rst.Syntax.v1`.
-    docs (Sequence[Doc]): The Docs.
-    parse (bool): Whether the syntax is wanted.
-    RETURNS (tuple[list[Floats2d], list[ParsedSyntax]]): The vectors of each Doc, and the syntax of
-        what lies in its `word_range`, if that is wanted.
-    """
+    """Make token vectors, and find the syntax in the `word_range` of each Doc, if that is
+    wanted."""
     net: SyntaxNet = get_net(model)
     tokens = predict_tokens(model, docs)
     is_space = None
@@ -128,12 +122,7 @@ def predict_syntax(
 
 
 def learn_syntax(model: Model, docs: Sequence[Doc]) -> SyntaxOutput:
-    """Make token vectors for training.
-
-    model (Model): A `spacy_rst.Syntax.v1`.
-    docs (Sequence[Doc]): The Docs.
-    RETURNS (SyntaxOutput): The vectors, and what is needed to learn.
-    """
+    """Make token vectors for training, and what is needed to learn."""
     return model.attrs["learn_syntax"](model, list(docs))
 
 

@@ -83,12 +83,7 @@ class SyntaxNet(RecurrentNet):
     label, of its head's state and place, and of the labels of all arcs that cross the border before
     the token: where a clause begins few arcs cross, and their labels say what kind of clause it is.
 
-    token_width (int): Width of the token vectors that come in.
-    n_tags (int): Number of parts of speech.
-    n_labels (int): Number of labels of dependencies.
-    width, ... (int): The other sizes are described at `model.build_syntax`.
-    RAISES (RstError): For sizes that make no network.
-    """
+    The sizes are described at `model.build_syntax`."""
 
     def __init__(
         self,
@@ -133,12 +128,7 @@ class SyntaxNet(RecurrentNet):
         self.normalize = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor, lengths: Sequence[int]) -> SyntaxScores:
-        """Parse chunks of text.
-
-        tokens (Tensor): Float (total_tokens, token_width), all chunks one after the other.
-        lengths (Sequence[int]): The number of tokens of each chunk, none of them 0.
-        RETURNS (SyntaxScores): What was found.
-        """
+        """Parse chunks of text, which lie one after the other; none may be empty."""
         states = torch.cat(run_packed(self.encoder, self.dropout(tokens).split(list(lengths)))[0])
         dropped = self.dropout(states)
         tags = self.tag(dropped)
@@ -174,12 +164,7 @@ class SyntaxNet(RecurrentNet):
         return rows.split([self.arc_width, self.label_width, self.label_width], dim=-1)
 
     def loss(self, scores: SyntaxScores, gold: SyntaxTargets) -> Tensor:
-        """Compare with gold syntax.
-
-        scores (SyntaxScores): What `forward` returned.
-        gold (SyntaxTargets): The gold syntax of the same chunks.
-        RETURNS (Tensor): The sum of the cross entropies of tags, heads and labels.
-        """
+        """The sum of the cross entropies of tags, heads and labels."""
         root = scores.heads.shape[1] - 1
         heads = torch.where(gold.heads == -1, root, gold.heads)
         tags = F.cross_entropy(scores.tags, gold.tags, reduction="sum")
@@ -193,15 +178,9 @@ class SyntaxNet(RecurrentNet):
         lengths: Sequence[Sequence[int]],
         is_space: np.ndarray | None = None,
     ) -> tuple[Tensor, list[ParsedSyntax]]:
-        """Make vectors for the tokens of documents, in bounded memory. Call `eval()` before.
-
-        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
-        lengths (Sequence[Sequence[int]]): The number of tokens of the chunks of each document.
-        is_space (np.ndarray | None): If the likeliest syntax is wanted, too: bool (total_tokens,),
-            white space, which cannot be a head.
-        RETURNS (tuple[Tensor, list[ParsedSyntax]]): Float (total_tokens, width), and the syntax of
-            each document if that is wanted.
-        """
+        """Make vectors for the tokens of documents, given the lengths of the chunks of each, in
+        bounded memory; and, if it is told where white space is, which cannot be a head, also find
+        the likeliest syntax of each document. Call `eval()` before."""
         vectors = tokens.new_empty(len(tokens), self.mix.out_features)
         parsed: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         start = 0
@@ -243,11 +222,8 @@ def _join_chunks(
 
 
 def _crossing(probs: Tensor, is_token: Tensor) -> Tensor:
-    """How likely the arc of each dependent crosses the border before each token.
-
-    probs: (chunks, dependents, heads), is_token: (chunks, tokens). Returns (chunks, borders,
-    dependents).
-    """
+    """How likely the arc of each dependent crosses the border before each token: (chunks, borders,
+    dependents), from `probs` (chunks, dependents, heads) and `is_token` (chunks, tokens)."""
     size = probs.shape[2]
     before = F.pad(probs.cumsum(2), (1, 0))[:, :, :size]
     places = torch.arange(size, device=probs.device)
@@ -274,13 +250,9 @@ def _place_of_head(probs: Tensor, places: Tensor) -> Tensor:
 
 def find_tree(scores: np.ndarray, is_barred: np.ndarray | None = None) -> np.ndarray:
     """Choose heads that make trees: the best ones, but where these form a circle, the token that
-    loses least takes its best head outside of all that hangs on the circle.
-
-    scores (np.ndarray): Float (n, columns), the log probability of each head; the first n columns
-        are the tokens, the last one is the root.
-    is_barred (np.ndarray | None): Bool (n,), tokens that cannot be heads.
-    RETURNS (np.ndarray): Int (n,), the head of each token; a root's is the token itself.
-    """
+    loses least takes its best head outside of all that hangs on the circle. `scores` (n, columns)
+    are the log probabilities of the heads: first the tokens, last the root. A root's head is the
+    token itself."""
     n_tokens = len(scores)
     scores = np.concatenate([scores[:, :n_tokens], scores[:, -1:]], axis=1)
     if is_barred is not None:
