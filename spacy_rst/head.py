@@ -81,15 +81,13 @@ def predict_tokens(model: Model, docs: Sequence[Doc]) -> Tensor:
     return _join(model, docs, vectors)
 
 
-def learn_tokens(
-    model: Model, docs: Sequence[Doc], dropout: float | None
-) -> tuple[Tensor, Callable[[], list[Doc]]]:
+def learn_tokens(model: Model, docs: Sequence[Doc]) -> tuple[Tensor, Callable[[], list[Doc]]]:
     """Encode Docs, and prepare the net for training. Returns what `predict_tokens` returns, and a
-    function that hands the gradient of this tensor to the encoder. `dropout` is the net's rate,
-    None for that of the pipeline."""
+    function that hands the gradient of this tensor to the encoder."""
     net = get_net(model)
     net.train()
-    net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
+    own = net.own_dropout
+    net.set_dropout(model.attrs["dropout_rate"] if own is None else own)
     vectors, backprop = model.layers[0](docs, is_train=True)
     tokens = _join(model, docs, vectors).requires_grad_()
 

@@ -55,12 +55,9 @@ class EduBatch:
 
 @dataclass
 class GoldSplits:
-    """The gold tree of a document with m EDUs.
-
-    splits (Tensor): Long (m-1, 3), rows of (start, split, end) over the document's own EDU
-        indices, half-open, depth-first and left-first.
-    labels (Tensor): Long (m-1,), the label of each split.
-    """
+    """The gold tree of a document with m EDUs: long (m-1, 3), rows of (start, split, end) over the
+    document's own EDU indices, half-open, depth-first and left-first; and long (m-1,), the label of
+    each."""
 
     splits: Tensor
     labels: Tensor
@@ -68,13 +65,9 @@ class GoldSplits:
 
 @dataclass
 class ParsedTree:
-    """The predicted tree of a document with m EDUs; all arrays are empty where m < 2.
-
-    splits (np.ndarray): Int (m-1, 3), rows of (start, split, end) as in `GoldSplits`.
-    labels (np.ndarray): Int (m-1,), the likeliest label of each split.
-    split_probs (np.ndarray): Float (m-1,), the probability of each split point in its span.
-    label_probs (np.ndarray): Float (m-1,), the probability of each label.
-    """
+    """The predicted tree of a document with m EDUs: splits (m-1, 3) as in `GoldSplits`, the
+    likeliest label of each, and the probabilities of the split point in its span and of the label,
+    (m-1,) each."""
 
     splits: np.ndarray
     labels: np.ndarray
@@ -168,9 +161,10 @@ class RstNet(RecurrentNet):
         label_ends: bool = False,
         label_smoothing: float = 0.0,
         loss_per: str = "document",
+        dropout: float | None = None,
     ):
-        super().__init__()
-        self.check_sizes(
+        super().__init__(
+            dropout,
             token_width=token_width,
             n_labels=n_labels,
             hidden_width=hidden_width,

@@ -112,12 +112,8 @@ class EncodedEdus:
 
 
 class Candidates(NamedTuple):
-    """All split points of some spans in a flat row.
-
-    splits (Tensor): Long (n_candidates,), the split points.
-    spans (Tensor): Long (n_candidates,), the number of the span that each belongs to.
-    first (Tensor): Long (n_spans,), the position of each span's first split point.
-    """
+    """All split points of some spans in a flat row: long (n_candidates,), with the number of the
+    span of each; and long (n_spans,), the position of each span's first one."""
 
     splits: Tensor
     spans: Tensor
@@ -125,12 +121,9 @@ class Candidates(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """Some choices, each among several options, and what would be right.
-
-    log_probs (Tensor): Float (n_options,), the options of all choices in a flat row.
-    numbers (Tensor): Long (n_options,), the number of the choice that each belongs to.
-    gold (Tensor): Long (n_choices,), the position of each choice's right option.
-    """
+    """Some choices, each among several options, and what would be right: the log probabilities of
+    all options in a flat row, the number of the choice of each, and the position of each choice's
+    right one."""
 
     log_probs: Tensor
     numbers: Tensor

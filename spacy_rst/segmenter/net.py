@@ -36,10 +36,10 @@ class EduNet(RecurrentNet):
         layers: int,
         n_features: int = 0,
         loss_per: str = "document",
+        dropout: float | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dropout, token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.loss_per = loss_per
-        self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
         self.encoder = FastLSTM(
             token_width + n_features,

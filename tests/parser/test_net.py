@@ -785,16 +785,3 @@ def test_the_papers_network_has_the_papers_size():
     assert net.encoder.hidden_size == 384
     n_weights = sum(weight.numel() for weight in net.parameters())
     assert n_weights == pytest.approx(36e6, rel=0.02)
-
-
-def test_recurrent_weights_are_put_together_before_training_and_evaluation(monkeypatch):
-    """cuDNN reads them in one piece, but thinc's optimizer puts each in a place of its own."""
-    flattened = []
-    monkeypatch.setattr(
-        torch.nn.RNNBase, "flatten_parameters", lambda layer: flattened.append(layer)
-    )
-    net = make_net("pointer")
-    for change in (net.train, net.eval):
-        flattened.clear()
-        change()
-        assert flattened == [net.encoder, net.splitter.gru]
