@@ -20,7 +20,7 @@ from spacy_rst.parser.model import build_rst_parser
 from spacy_rst.segmenter.model import build_edu_segmenter
 from spacy_rst.syntax.model import build_syntax
 from spacy_rst.treebank.corpus import make_example
-from tests.parser.pipelines import own_encoder_pipeline
+from tests.parser.pipelines import OWN_TOK2VEC, own_encoder_pipeline
 from tests.sample import examples_from, sample_docs
 from tests.segmenter.pipelines import segmenter_pipeline
 
@@ -183,10 +183,7 @@ def over_given_vectors():
     nlp = spacy.blank("xx")
     given = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "tok2vec"}
     own = {"@architectures": "spacy_rst.SyntaxListener.v1", "width": 24}
-    tok2vec = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1,
-               "embed_size": 50, "window_size": 1, "maxout_pieces": 2, "subword_features": False,
-               "pretrained_vectors": None}  # fmt: skip
-    nlp.add_pipe("tok2vec", config={"model": tok2vec})
+    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC | {"width": 16}})
     sizes = {"width": 24, "hidden_width": 16}
     nlp.add_pipe("syntax", config={"model": {"tok2vec": given, **sizes}, "annotate": True})
     segmenter = {"tok2vec": own, "hidden_width": 16}
@@ -300,11 +297,3 @@ def test_white_space_around_short_texts_leaves_the_bundled_pipelines_trees(bundl
     plain = [tree_of(doc) for doc in bundled.pipe(texts)]
     padded = [tree_of(doc) for doc in bundled.pipe(before + text + after for text in texts)]
     assert padded == plain
-
-
-@pytest.mark.parametrize("listened_to, listener", [("syntax", "rst_parser"), ("tok2vec", "syntax")])
-def test_listeners_of_the_bundled_pipeline_can_be_replaced(bundled, listened_to, listener):
-    texts = short_texts(bundled)[:5]
-    nlp = spacy_rst.load()
-    nlp.replace_listeners(listened_to, listener, ["model.tok2vec"])
-    assert [tree_of(nlp(text)) for text in texts] == [tree_of(bundled(text)) for text in texts]

@@ -7,9 +7,20 @@ import torch
 from torch import Tensor, nn
 
 from spacy_rst import recurrent
+from spacy_rst.errors import RstError
 from spacy_rst.recurrent import run_packed
+from spacy_rst.segmenter.net import EduNet
 
 LENGTHS = [5, 1, 7, 7, 2]
+
+
+@pytest.mark.parametrize(
+    "name, value", [("hidden_width", 7), ("hidden_width", 0), ("layers", 0), ("dropout", 1.0)]
+)
+def test_sizes_and_rates_that_make_no_net_are_refused(name, value):
+    sizes = {"token_width": 6, "hidden_width": 8, "layers": 1, "dropout": 0.0} | {name: value}
+    with pytest.raises(RstError, match=f"R250.*{name}"):
+        EduNet(**sizes).set_dropout(sizes["dropout"])
 
 
 def learn(layer: nn.RNNBase, inputs: Tensor) -> list[Tensor]:

@@ -198,36 +198,17 @@ def test_keeps_edus_that_are_there_unless_told_otherwise(changeable):
     assert edu_texts(changeable(doc)) == edu_texts(changeable(doc.text)) != own
 
 
-def test_documents_without_gold_edus_teach_nothing_but_stay_in_the_batch(fresh):
+@pytest.mark.parametrize("text", ["", "No EDUs here."])
+def test_documents_without_gold_edus_teach_nothing_but_stay_in_the_batch(fresh, text):
     examples = sample_examples(fresh, ["en"])
-    untold = Example(fresh.make_doc("No EDUs here."), fresh.make_doc("No EDUs here."))
+    untold = Example(fresh.make_doc(text), fresh.make_doc(text))
     fresh.initialize(lambda: [*examples, untold])
     segmenter = segmenter_of(fresh)
-    before = segmenter.model.to_bytes()
     assert segmenter.update([untold], sgd=Adam(0.1))["edu_segmenter"] == 0.0
-    docs = [untold.predicted, examples[0].predicted]
-    scores, _ = segmenter.model.begin_update(docs)
+    scores, _ = segmenter.model.begin_update([untold.predicted, examples[0].predicted])
     loss, d_scores = segmenter.get_loss([untold, examples[0]], scores)
-    assert loss > 0
-    assert not d_scores[0].any()
-    assert d_scores[1].any()
-    assert len(before) == len(segmenter.model.to_bytes())
-
-
-def test_the_gradient_is_that_of_the_loss_and_spares_white_space(fresh):
-    doc = doc_from_edus(fresh, ["One two,", "three four."], paragraph_starts=[1])
-    example = Example(fresh.make_doc(doc.text), doc)
-    fresh.initialize(lambda: [example])
-    segmenter = segmenter_of(fresh)
-    log_odds = np.linspace(-2, 2, len(doc)).astype("f")
-    _, (gradient,) = segmenter.get_loss([example], [log_odds])
-    for position, token in enumerate(example.predicted):
-        step = np.zeros_like(log_odds)
-        step[position] = 0.01
-        above, _ = segmenter.get_loss([example], [log_odds + step])
-        below, _ = segmenter.get_loss([example], [log_odds - step])
-        assert gradient[position] == pytest.approx((above - below) / 0.02, abs=1e-3)
-        assert (gradient[position] == 0) == token.is_space
+    assert loss > 0 and not d_scores[0].any() and d_scores[1].any()
+    assert fresh.update([untold, *examples])["edu_segmenter"] > 0.0
 
 
 def test_the_loss_is_recorded_under_the_components_name():
@@ -239,14 +220,6 @@ def test_the_loss_is_recorded_under_the_components_name():
     nlp.update(examples, sgd=optimizer, losses=losses)
     assert losses["units"] > 1.0
     assert losses["other"] == 2.0
-
-
-def test_empty_docs_can_be_learned_from(fresh):
-    empty = Example(fresh.make_doc(""), fresh.make_doc(""))
-    examples = [empty, *sample_examples(fresh, ["en"])]
-    optimizer = fresh.initialize(lambda: examples)
-    assert fresh.update([empty], sgd=optimizer)["edu_segmenter"] == 0.0
-    assert fresh.update(examples, sgd=optimizer)["edu_segmenter"] > 0.0
 
 
 @pytest.mark.parametrize("loss_per, divisor", [("document", 2), ("edu", 5)])

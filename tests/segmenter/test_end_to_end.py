@@ -50,14 +50,6 @@ def test_both_learn_and_their_losses_are_recorded_apart(joint):
         assert history[-1][name] < history[0][name] / 4
 
 
-def test_a_saved_pipeline_does_the_same(joint, tmp_path):
-    nlp, examples, _ = joint
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    text = examples[0].reference.text
-    assert loaded(text)._.rst_json == nlp(text)._.rst_json
-
-
 def test_three_ways_in(joint):
     nlp, _, _ = joint
     edus = ["Txakurra lo dago,", "euria ari badu ere."]
@@ -73,22 +65,6 @@ def test_three_ways_in(joint):
         nlp.remove_pipe("sentence_edus")
         nlp.remove_pipe("sentencizer")
     assert [str(edu)[:2] for edu in tree.edus] == ["Tx", "Ez", "Ba"]
-
-
-def test_the_parser_learns_while_the_segmenter_is_frozen(joint):
-    trained, _, _ = joint
-    nlp = joint_pipeline().from_bytes(trained.to_bytes())
-    segmenter, parser = nlp.get_pipe("edu_segmenter"), nlp.get_pipe("rst_parser")
-    before = segmenter.model.to_bytes(), parser.model.to_bytes()
-    optimizer = nlp.resume_training()
-    examples = sample_examples(nlp, ["en"])
-    for example in examples:  # only labels that the parser has seen
-        example.reference._.rst_tree = None
-    examples += sample_examples(nlp, ["eu"])
-    losses = nlp.update(examples, sgd=optimizer, exclude=["edu_segmenter"])
-    assert "edu_segmenter" not in losses
-    assert segmenter.model.to_bytes() == before[0]
-    assert parser.model.to_bytes() != before[1]
 
 
 def test_learns_over_a_shared_transformer(tmp_path_factory):
