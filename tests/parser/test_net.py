@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import random
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -59,12 +60,6 @@ def decode(net: RstNet, encoded: EncodedEdus, search_edus: int = 0) -> list[Pars
     return net.decode(encoded)
 
 
-def make_boundaries(edu_counts: list[int], seed: int = 0) -> Boundaries:
-    rng = np.random.default_rng(seed)
-    kinds = rng.integers(0, N_KINDS, sum(edu_counts))
-    return Boundaries(kinds, kinds // 2, edu_counts)
-
-
 def learn(net: RstNet) -> RstNet:
     """Give attention and boundaries a meaning, which they do not have in a new net."""
     learned = [net.attend, *(part.boundary for part in (net.splitter, net.classifier))]
@@ -84,6 +79,7 @@ def make_batch(edu_counts: list[int], seed: int = 0, n_features: int = 0) -> Edu
         starts.append(position)
         position += rng.randint(1, 4)
         ends.append(position)
+    kinds = np.random.default_rng(seed).integers(0, N_KINDS, len(starts))
     return EduBatch(
         tokens=torch.randn(position + 1, TOKEN_WIDTH, generator=generator),
         edu_starts=torch.tensor(starts, dtype=torch.long),
@@ -92,7 +88,7 @@ def make_batch(edu_counts: list[int], seed: int = 0, n_features: int = 0) -> Edu
         edu_features=torch.randn(len(starts), n_features, generator=generator)
         if n_features
         else None,
-        boundaries=make_boundaries(edu_counts, seed),
+        boundaries=Boundaries(kinds, kinds // 2, edu_counts),
     )
 
 
@@ -127,8 +123,8 @@ def one_document(batch: EduBatch, document: int) -> EduBatch:
     edus = slice(first, first + batch.edu_counts[document])
     kinds = batch.boundaries._tensors[1][edus].numpy() // CODES_OF_A_KIND
     counts = [batch.edu_counts[document]]
-    return EduBatch(
-        tokens=batch.tokens,
+    return replace(
+        batch,
         edu_starts=batch.edu_starts[edus],
         edu_ends=batch.edu_ends[edus],
         edu_counts=counts,
@@ -412,23 +408,6 @@ def test_segment_log_softmax_is_a_softmax_per_segment():
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_document_does_not_depend_on_its_batch(splitter, variant):
-    net = learn(make_net(splitter, n_features=N_FEATURES, **variant))
-    counts = [4, 0, 40, 1, 2, 17, 40]
-    batch = make_batch(counts, n_features=N_FEATURES)
-    gold = make_gold(counts)
-    together = net.encode(batch)
-    alone = [net.encode(one_document(batch, i)) for i in range(len(counts))]
-    torch.testing.assert_close(together.edus, torch.cat([encoded.edus for encoded in alone]))
-    torch.testing.assert_close(together.state, torch.cat([encoded.state for encoded in alone]))
-    assert_same_trees(net.decode(together), [net.decode(encoded)[0] for encoded in alone])
-    losses = [net.loss(encoded, [tree]) for encoded, tree in zip(alone, gold, strict=True)]
-    for found, expected in zip(net.loss(together, gold), zip(*losses, strict=True), strict=True):
-        torch.testing.assert_close(found, sum(expected) / 6)  # documents with EDUs
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("counts", [[], [0], [1], [0, 1, 1], [2], [0, 2, 1]])
 def test_tiny_documents(splitter, variant, counts):
     net = make_net(splitter, **variant)
@@ -528,29 +507,6 @@ def test_each_place_of_dropout_is_at_work_in_training_only(splitter):
 
 
 # Shapes of trees
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_chains_of_many_edus(splitter, side):
-    """Trees as deep as they are long, which no recursion and no batch of levels may choke on."""
-    net = make_net(splitter)
-    n_edus = 400
-    encoded = net.encode(make_batch([n_edus]))
-
-    def pick_from_scores(scores):
-        return (0 if side == "right" else len(scores) - 1), 0.5
-
-    def pick_from_flat(log_probs, spans, first):
-        return first if side == "right" else first + spans.bincount() - 1
-
-    net.splitter.pick = pick_from_scores if splitter == "pointer" else pick_from_flat
-    (tree,) = net.decode(encoded)
-    if side == "right":
-        expected = [[i, i + 1, n_edus] for i in range(n_edus - 1)]
-    else:
-        expected = [[0, i - 1, i] for i in range(n_edus, 1, -1)]
-    assert tree.splits.tolist() == expected
 
 
 # The search

@@ -7,7 +7,6 @@ import spacy
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as train_loop
 
-from spacy_rst import doc_from_edus
 from spacy_rst.configs import read_config
 from spacy_rst.doc import get_edus
 from tests.parser.pipelines import TRANSFORMER_LISTENER, transformer_pipeline
@@ -48,23 +47,6 @@ def test_both_learn_and_their_losses_are_recorded_apart(joint):
         assert history[0][name] > 0
     for name in ("edu_segmenter", "rst_parser"):
         assert history[-1][name] < history[0][name] / 4
-
-
-def test_three_ways_in(joint):
-    nlp, _, _ = joint
-    edus = ["Txakurra lo dago,", "euria ari badu ere."]
-    assert [edu.text for edu in nlp(doc_from_edus(nlp, edus))._.rst_tree.edus] == edus
-    doc = nlp.make_doc(" ".join(edus))
-    doc.spans["edus"] = [doc[:2], doc[2:]]
-    assert [edu.text for edu in nlp(doc)._.rst_tree.edus] == [doc[:2].text, doc[2:].text]
-    nlp.add_pipe("sentencizer", first=True)
-    nlp.add_pipe("sentence_edus", before="edu_segmenter")
-    try:
-        tree = nlp("Txakurra lo dago, euria ari badu ere. Ez dago inor. Bai, bai.")._.rst_tree
-    finally:
-        nlp.remove_pipe("sentence_edus")
-        nlp.remove_pipe("sentencizer")
-    assert [str(edu)[:2] for edu in tree.edus] == ["Tx", "Ez", "Ba"]
 
 
 def test_learns_over_a_shared_transformer(tmp_path_factory):

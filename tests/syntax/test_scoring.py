@@ -4,7 +4,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
 
 from spacy_rst.syntax.component import score_syntax
 
@@ -32,10 +31,6 @@ def without_syntax():
 
 def score(*predictions, gold=None):
     return score_syntax([Example(predicted, gold or make_doc()) for predicted in predictions])
-
-
-def test_is_registered():
-    assert registry.scorers.get("spacy_rst.syntax_scorer.v1")() is score_syntax
 
 
 @pytest.mark.parametrize(
