@@ -16,7 +16,6 @@ from spacy_rst.parser.features import (
     BOUNDARY_KINDS,
     LAYOUT_FEATURES,
     MARK_FEATURES,
-    N_FEATURES,
     describe_edus,
 )
 from spacy_rst.parser.spans import CODES_OF_A_KIND, Boundaries
@@ -194,11 +193,6 @@ def test_an_unknown_layout_is_the_same_as_none():
         *["unknown"] * 5,
     ]  # fmt: skip
     assert all("is_unknown" in names for names in names_of(plain))
-
-
-def test_a_doc_without_edus_has_no_rows():
-    features, kinds, levels = describe_edus(NLP(" \n\n "), [])
-    assert features.shape == (0, N_FEATURES) and len(kinds) == len(levels) == 0
 
 
 @given(
