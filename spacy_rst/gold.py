@@ -100,9 +100,8 @@ def _align(predicted: Doc, edu: Span) -> Span:
 
 @dataclass(frozen=True)
 class GoldStarts:
-    """Where the gold EDUs of a document begin: bool (n_tokens,), the tokens of the predicted Doc at
-    which they do. Of those that begin inside a token, `n_misaligned`, the token counts as the
-    start."""
+    """The tokens of the predicted Doc at which gold EDUs begin: bool (n_tokens,). `n_misaligned`
+    EDUs begin inside a token, which then counts as their start."""
 
     starts: np.ndarray
     n_edus: int

@@ -69,7 +69,7 @@ def get_net(model: Model) -> Any:
 
 
 def get_device(model: Model) -> torch.device:
-    """Where the net of a model computes."""
+    """The device of a model's net."""
     return _shim(model).device
 
 

@@ -23,8 +23,8 @@ class Window(NamedTuple):
 
 
 def cut_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Window]:
-    """Cut documents, given their numbers of tokens, into overlapping windows, with so many tokens
-    of context at each side of what is kept, but for a document's ends. What the windows keep covers
+    """Cut documents, given their numbers of tokens, into overlapping windows: `margin` tokens of
+    context at each side of what is kept, but for a document's ends. What the windows keep covers
     each token once, in order. A document that fits into one stays whole."""
     for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
         kept, document_end = offset, offset + length

@@ -80,8 +80,8 @@ class LabelClassifier(nn.Module):
 
     l' = ELU(l U_1), r' = ELU(r U_2), logits = l' W_l + l' W_lr r' + r' W_r + b.
 
-    If there are codes for boundaries, the vectors of the boundary between the parts are added to l
-    U_1 and r U_2. `with_ends` adds the first and the last EDU of their part to l and r."""
+    If there are codes for boundaries, vectors of the boundary between the parts are added to l U_1
+    and r U_2. `with_ends` adds the first and the last EDU of a part to its mean."""
 
     def __init__(
         self,
