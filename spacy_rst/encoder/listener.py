@@ -32,8 +32,8 @@ def make_syntax_listener(width: int, upstream: str = "syntax") -> Model[list[Doc
 
 
 class SyntaxListener(Tok2VecListener):
-    """Gets its vectors from a `syntax` component: in training through spaCy's own mechanism, else
-    from `SYNTAX_VECTORS`."""
+    """Gets its vectors from a `syntax` component: in training through spaCy's own mechanism,
+    otherwise from `SYNTAX_VECTORS`."""
 
     name = "syntax-listener"
 
