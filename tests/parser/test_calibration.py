@@ -8,12 +8,14 @@ import spacy
 import torch
 
 from spacy_rst.doc import doc_from_edus
+from spacy_rst.errors import RstError
 from spacy_rst.evaluation import parse_docs
 from spacy_rst.parser.calibration import (
     MAX_TEMPERATURE,
     apply_temperature,
     calibrate,
     collect_choices,
+    find_parser,
     fit_temperature,
     join_choices,
     judge_choices,
@@ -180,6 +182,11 @@ def test_a_pointer_gets_a_temperature_for_labels_alone():
     assert calibration.n_changed == 0
     with pytest.raises(ValueError, match="PointerSplitter"):
         nlp.get_pipe("rst_parser").apply_temperature(splits=2.0)
+
+
+def test_a_pipeline_without_a_parser_is_refused():
+    with pytest.raises(RstError, match="R227"):
+        find_parser(spacy.blank("xx"))
 
 
 def test_joined_choices_keep_their_options():

@@ -9,6 +9,7 @@ from spacy_rst.syntax.component import score_syntax
 
 NLP = spacy.blank("xx")
 WORDS = ["Ann", "saw", "the", "sea", "."]
+PLAIN = Doc(NLP.vocab, words=WORDS)
 GOLD = {
     "heads": [1, 1, 3, 1, 1],
     "deps": ["nsubj", "ROOT", "det", "obj", "punct"],
@@ -23,10 +24,6 @@ def make_doc(**changes):
         for number, value in others.items():
             columns[name][number] = value
     return Doc(NLP.vocab, words=WORDS, **columns)
-
-
-def without_syntax():
-    return Doc(NLP.vocab, words=WORDS)
 
 
 def score(*predictions, gold=None):
@@ -51,7 +48,7 @@ def test_tags_heads_and_labels_are_counted(changes, tags, heads, labels):
 def test_tokens_are_pooled_over_the_documents_with_syntax():
     wrong = make_doc(pos={0: "NOUN"})
     assert score(make_doc(), wrong)["pos_acc"] == pytest.approx(9 / 10)
-    assert score(wrong, without_syntax()) == score(wrong)
-    assert score(make_doc(), gold=without_syntax()) == {}
-    assert score(without_syntax()) == {}
+    assert score(wrong, PLAIN) == score(wrong)
+    assert score(make_doc(), gold=PLAIN) == {}
+    assert score(PLAIN) == {}
     assert score_syntax([]) == {}
