@@ -30,8 +30,7 @@ SHOWN_CHARACTERS = 20
 
 
 def document_name(doc: Doc) -> str:
-    """RETURNS (str): How a message names a document: what its user data says, or the beginning of
-    its text."""
+    """How a message names a document: what its user data says, or the beginning of its text."""
     for key in (SOURCE_KEY, NAME_KEY):
         if fact := get_meta(doc, key):
             return f"'{fact}'"
@@ -39,12 +38,7 @@ def document_name(doc: Doc) -> str:
 
 
 def check_same_text(predicted: Doc, reference: Doc) -> None:
-    """Refuse an example whose two Docs differ in their text.
-
-    predicted (Doc): The predicted Doc.
-    reference (Doc): The gold Doc.
-    RAISES (RstError): If they differ. The message names the document and the place.
-    """
+    """Refuse an example whose two Docs differ in their text, with the document and the place."""
     found, gold = predicted.text, reference.text
     if found == gold:
         return
@@ -63,13 +57,8 @@ def check_same_text(predicted: Doc, reference: Doc) -> None:
 
 @dataclass(frozen=True)
 class GoldTree:
-    """The gold tree of a document.
-
-    edus (list[Span]): The gold EDUs as Spans of the predicted Doc.
-    splits (list[tuple[int, int, int]]): (start, split, end) of each inner node, depth first, left
-        first.
-    labels (list[str]): The label of each inner node.
-    """
+    """The gold tree of a document: the EDUs as Spans of the predicted Doc, and (start, split, end)
+    and the label of each inner node, depth-first and left-first."""
 
     edus: list[Span]
     splits: list[tuple[int, int, int]]
@@ -77,14 +66,8 @@ class GoldTree:
 
 
 def read_gold_tree(example: Example, labels: Collection[str] | None = None) -> GoldTree | None:
-    """Get the gold tree of an example, over the tokens of its predicted Doc.
-
-    example (Example): The example.
-    labels (Collection[str] | None): The labels that may occur. Any by default.
-    RETURNS (GoldTree | None): The gold tree, None where the example has none.
-    RAISES (RstError): If the tree does not fit the text, the tokens or the labels. The message
-        names the document.
-    """
+    """Get the gold tree of an example over the tokens of its predicted Doc, None where it has none.
+    A tree that does not fit the text, the tokens or `labels`, those that may occur, is refused."""
     reference, predicted = example.reference, example.predicted
     if reference.user_data.get(TREE_KEY) is None:
         return None
@@ -117,12 +100,8 @@ def _align(predicted: Doc, edu: Span) -> Span:
 
 @dataclass(frozen=True)
 class GoldStarts:
-    """Where the gold EDUs of a document begin.
-
-    starts (np.ndarray): Bool (n_tokens,), the tokens of the predicted Doc that begin an EDU.
-    n_edus (int): The number of gold EDUs.
-    n_misaligned (int): Gold EDUs that begin inside a token. The token counts as a start.
-    """
+    """The tokens of the predicted Doc at which gold EDUs begin: bool (n_tokens,). `n_misaligned`
+    EDUs begin inside a token, which then counts as their start."""
 
     starts: np.ndarray
     n_edus: int
@@ -130,12 +109,8 @@ class GoldStarts:
 
 
 def read_gold_starts(example: Example) -> GoldStarts | None:
-    """Find the tokens of an example's predicted Doc at which its gold EDUs begin, by characters.
-
-    example (Example): The example.
-    RETURNS (GoldStarts | None): The starts, None where the reference has no EDUs.
-    RAISES (RstError): If the EDUs do not fit the text. The message names the document.
-    """
+    """Find the tokens of an example's predicted Doc at which its gold EDUs begin, by characters;
+    None where the reference has no EDUs."""
     reference, predicted = example.reference, example.predicted
     if not reference.spans.get(EDUS_KEY):
         return None
@@ -154,13 +129,9 @@ def read_gold_starts(example: Example) -> GoldStarts | None:
 
 
 class GoldSyntax(NamedTuple):
-    """The gold syntax of a document, over the tokens of its predicted Doc.
-
-    tags (list[str]): Parts of speech, "" where there is none.
-    heads (np.ndarray): Int (n_tokens,), the number of each token's head; a root's is its own. -1
-        where there is none.
-    labels (list[str]): Labels of dependencies, "" where there is none.
-    """
+    """The gold syntax of a document, over the tokens of its predicted Doc: parts of speech and
+    labels of dependencies, "" where there is none; and the number of each token's head, its own for
+    a root, -1 where there is none."""
 
     tags: list[str]
     heads: np.ndarray
@@ -168,13 +139,8 @@ class GoldSyntax(NamedTuple):
 
 
 def read_gold_syntax(example: Example) -> GoldSyntax | None:
-    """Get the gold syntax of an example.
-
-    example (Example): The example.
-    RETURNS (GoldSyntax | None): The syntax, None where the reference has none. White space and
-        tokens that do not match one of the reference have none either.
-    RAISES (RstError): If the texts differ.
-    """
+    """Get the gold syntax of an example, None where the reference has none. White space and tokens
+    that do not match one of the reference have none either."""
     reference, predicted = example.reference, example.predicted
     if not len(reference) or not reference.has_annotation("DEP"):
         return None
@@ -197,7 +163,7 @@ def read_gold_syntax(example: Example) -> GoldSyntax | None:
 
 
 def has_same_tokens(one: Doc, other: Doc) -> bool:
-    """RETURNS (bool): Whether two Docs of the same text are cut into the same tokens."""
+    """Whether two Docs of the same text are cut into the same tokens."""
     return len(one) == len(other) and bool((one.to_array(IDX) == other.to_array(IDX)).all())
 
 
@@ -209,18 +175,12 @@ def number_syntax(
     unknown: int,
     first: int = 0,
 ) -> np.ndarray:
-    """Number the gold syntax of a document for a net that reads it in chunks.
+    """Number the gold syntax of a document for a net that reads it in chunks of these lengths, from
+    the token `first` on: int (3, n_tokens), tags, heads as numbers in the chunk (-1 for a root),
+    and labels.
 
-    gold (GoldSyntax | None): The gold syntax.
-    lengths (Sequence[int]): The number of tokens of each chunk.
-    tag_numbers (Mapping[str, int]): The numbers of the parts of speech.
-    label_numbers (Mapping[str, int]): The numbers of the labels.
-    unknown (int): What stands where there is nothing to learn: for other tags and labels, and for
-        heads in another chunk.
-    first (int): The token with which the first chunk begins.
-    RETURNS (np.ndarray): Int (3, n_tokens): tags, heads as numbers in the chunk (-1 for a root),
-        and labels.
-    """
+    `unknown` stands where there is nothing to learn: for other tags and labels, and for heads in
+    another chunk."""
     n_tokens = sum(lengths)
     if gold is None:
         return np.full((3, n_tokens), unknown, dtype=np.int64)

@@ -36,17 +36,8 @@ def make_head(
     n_outputs: int | None = None,
     **attrs: Any,
 ) -> Model[list[Doc], Any]:
-    """Put a torch net behind an encoder.
-
-    name (str): The model's name.
-    forward (Callable): The model's forward function.
-    tok2vec (Model[list[Doc], list[Floats2d]]): The encoder.
-    make_net (Callable): Makes the net from its sizes, `token_width` among them.
-    get_sizes (Callable[[Model], dict[str, int]]): Gives the other sizes, on initialization.
-    n_outputs (int | None): The dimension "nO", where it is known.
-    **attrs (Any): Attributes of the model.
-    RETURNS (Model[list[Doc], Any]): The model.
-    """
+    """Put a torch net behind an encoder. `make_net` makes it from its sizes: `token_width`, and
+    what `get_sizes` gives on initialization. `attrs` are attributes of the model."""
     return Model(
         name,
         forward,
@@ -73,41 +64,30 @@ def _initialize(
 
 
 def get_net(model: Model) -> Any:
-    """RETURNS (torch.nn.Module): The torch net of a model."""
+    """The torch net of a model."""
     return _shim(model).net
 
 
 def get_device(model: Model) -> torch.device:
-    """RETURNS (torch.device): Where the net of a model computes."""
+    """The device of a model's net."""
     return _shim(model).device
 
 
 def predict_tokens(model: Model, docs: Sequence[Doc]) -> Tensor:
-    """Encode Docs, and prepare the net for prediction.
-
-    model (Model): The model.
-    docs (Sequence[Doc]): The Docs.
-    RETURNS (Tensor): Float (n_tokens, nI), the tokens in `word_range` of all Docs.
-    """
+    """Encode Docs, and prepare the net for prediction. Returns the vectors of the tokens in
+    `word_range` of all Docs, (n_tokens, nI)."""
     get_net(model).eval()
     vectors = model.layers[0].predict(docs) if any(map(len, docs)) else []
     return _join(model, docs, vectors)
 
 
-def learn_tokens(
-    model: Model, docs: Sequence[Doc], dropout: float | None
-) -> tuple[Tensor, Callable[[], list[Doc]]]:
-    """Encode Docs, and prepare the net for training.
-
-    model (Model): The model.
-    docs (Sequence[Doc]): The Docs.
-    dropout (float | None): The net's dropout rate, None for that of the pipeline.
-    RETURNS (tuple[Tensor, Callable[[], list[Doc]]]): What `predict_tokens` returns, and a function
-        that hands the gradient of this tensor to the encoder.
-    """
+def learn_tokens(model: Model, docs: Sequence[Doc]) -> tuple[Tensor, Callable[[], list[Doc]]]:
+    """Encode Docs, and prepare the net for training. Returns what `predict_tokens` returns, and a
+    function that hands the gradient of this tensor to the encoder."""
     net = get_net(model)
     net.train()
-    net.set_dropout(model.attrs["dropout_rate"] if dropout is None else dropout)
+    own = net.own_dropout
+    net.set_dropout(model.attrs["dropout_rate"] if own is None else own)
     vectors, backprop = model.layers[0](docs, is_train=True)
     tokens = _join(model, docs, vectors).requires_grad_()
 
@@ -119,14 +99,14 @@ def learn_tokens(
 
 
 def word_range(doc: Doc) -> tuple[int, int]:
-    """RETURNS (tuple[int, int]): The first word of a Doc, and one past the last; (0, 0) where
-    there is none. White space around these is not part of the text."""
+    """The first word of a Doc, and one past the last; (0, 0) where there is none. White space
+    around these is not part of the text."""
     words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
     return (int(words[0]), int(words[-1]) + 1) if len(words) else (0, 0)
 
 
 def trim(docs: Sequence[Doc], rows_of_docs: Iterable[Any]) -> Iterator[Any]:
-    """YIELDS (Any): The rows that belong to the `word_range` of each Doc."""
+    """Keep the rows that belong to the `word_range` of each Doc."""
     for doc, rows in zip(docs, rows_of_docs, strict=True):
         yield rows[slice(*word_range(doc))]
 
@@ -143,13 +123,8 @@ def _join(model: Model, docs: Sequence[Doc], vectors: Sequence[Floats2d]) -> Ten
 
 
 def split_rows(model: Model, docs: Sequence[Doc], rows: Tensor) -> list[Any]:
-    """Give each Doc its rows of a tensor, and zeros for the white space at its ends.
-
-    model (Model): The model.
-    docs (Sequence[Doc]): The Docs.
-    rows (Tensor): A row for each token in the `word_range` of all Docs.
-    RETURNS (list[Any]): An array for each Doc, with a row for each of its tokens.
-    """
+    """Give each Doc its rows of a tensor that has one for each token in the `word_range` of all
+    Docs, and zeros for the white space at its ends."""
     array = torch2xp(rows, ops=model.ops)
     parts, first = [], 0
     for doc in docs:

@@ -33,13 +33,8 @@ SAMPLE_DOCS = 10
 def default_model_config(
     architecture: str, build: Callable[..., Model], **blocks: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write out the config of a component's model that listens to a `transformer`.
-
-    architecture (str): The registered name of the architecture.
-    build (Callable[..., Model]): The function that is registered under it.
-    **blocks (dict[str, Any]): Blocks of the config that the function has no defaults for.
-    RETURNS (dict[str, Any]): The config, with the defaults of the function.
-    """
+    """Write out the config of a component's model that listens to a `transformer`, with the
+    defaults of the function that builds it, and blocks that it has no defaults for."""
     parameters = inspect.signature(build).parameters.items()
     options = {name: option.default for name, option in parameters}
     blocks = {"tok2vec": TRANSFORMER_LISTENER, **blocks}
@@ -47,10 +42,7 @@ def default_model_config(
 
 
 def read_layouts(docs: Iterable[Doc]) -> None:
-    """Read the layout of Docs from their text, where they have none yet.
-
-    docs (Iterable[Doc]): The Docs.
-    """
+    """Read the layout of Docs from their text, where they have none yet."""
     for doc in docs:
         read_layout(doc)
 
@@ -65,10 +57,7 @@ class BatchPipe(Pipe):
 
     @abstractmethod
     def parse(self, docs: Sequence[Doc]) -> None:
-        """Parse Docs together.
-
-        docs (Sequence[Doc]): The Docs.
-        """
+        """Parse Docs together."""
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse a Doc.
@@ -147,13 +136,7 @@ class TorchPipe(BatchPipe, TrainablePipe):
         return list(self.predict_batches(docs))
 
     def predict_batches(self, docs: Iterable[Doc]) -> Iterator[Any]:
-        """Run Docs through the model, a bounded number of tokens at a time.
-
-        docs (Iterable[Doc]): The Docs.
-        YIELDS (Any): The model's output for each Doc.
-        RAISES (ValueError): If the model has no weights yet.
-        RAISES (RstError): If the Docs have not gone through the encoder that it listens to.
-        """
+        """Run Docs through the model, a bounded number of tokens at a time."""
         shim = self.model.shims[0]
         if not (isinstance(shim, LazyNetShim) and shim.is_built):
             raise ValueError(SpacyErrors.E109.format(name=self.name))
@@ -162,18 +145,11 @@ class TorchPipe(BatchPipe, TrainablePipe):
             yield from self.predict_batch(batch)
 
     def predict_batch(self, docs: Sequence[Doc]) -> Sequence[Any]:
-        """Run Docs through the model at once.
-
-        docs (Sequence[Doc]): The Docs.
-        RETURNS (Sequence[Any]): What is predicted for each Doc.
-        """
+        """Run Docs through the model at once."""
         return self.model.predict(list(docs))
 
     def parse(self, docs: Sequence[Doc]) -> None:
-        """Process Docs together.
-
-        docs (Sequence[Doc]): The Docs.
-        """
+        """Process Docs together."""
         read_layouts(docs)
         self.set_annotations(docs, self.predict(docs))
 
@@ -214,9 +190,6 @@ class TorchPipe(BatchPipe, TrainablePipe):
 
     @abstractmethod
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
-        """Find the gradients of a batch. All Docs must go into the model at once, also those
-        without gold annotation: a listener takes whole batches only.
-
-        examples (Sequence[Example]): The batch.
-        RETURNS (dict[str, float]): The loss under the component's name, and its parts.
-        """
+        """Find the gradients of a batch, and return the loss under the component's name, and its
+        parts. All Docs must go into the model at once, also those without gold annotation: a
+        listener takes whole batches only."""

@@ -23,13 +23,9 @@ class Window(NamedTuple):
 
 
 def cut_windows(lengths: Sequence[int], window: int, margin: int) -> Iterator[Window]:
-    """Cut long documents into overlapping windows. A document that fits into one stays whole.
-
-    lengths (Sequence[int]): The number of tokens of each document.
-    window (int): The most tokens of a window.
-    margin (int): Tokens of context at each side of what is kept, but for a document's ends.
-    YIELDS (Window): The windows. What they keep covers each token once, in order.
-    """
+    """Cut documents, given their numbers of tokens, into overlapping windows: `margin` tokens of
+    context at each side of what is kept, but for a document's ends. What the windows keep covers
+    each token once, in order. A document that fits into one stays whole."""
     for offset, length in zip(accumulate(lengths, initial=0), lengths, strict=False):
         kept, document_end = offset, offset + length
         while kept < document_end:
@@ -46,14 +42,8 @@ def batch_by_size(
     size: Callable[[Item], int] = len,  # type: ignore[assignment]
     padded: bool = False,
 ) -> Iterator[list[Item]]:
-    """Group items in their order, so that a long stream needs no more memory than a batch.
-
-    items (Iterable[Item]): Docs, windows or the like.
-    max_size (int): The most that a group may sum up to. A larger item goes alone.
-    size (Callable[[Item], int]): How large an item is.
-    padded (bool): Whether each item of a group takes as much room as its largest one.
-    YIELDS (list[Item]): The groups.
-    """
+    """Group items in their order, so that a long stream needs no more memory than a batch. A larger
+    item goes alone. If `padded`, each item of a group takes as much room as its largest one."""
     batch: list[Item] = []
     total = largest = 0
     for item in items:

@@ -75,12 +75,11 @@ def test_gold_edus_that_do_not_cover_the_text_are_refused():
 
 
 def test_targets_count_heads_within_the_chunk():
-    nlp = spacy.blank("xx")
     words = ["a", "b", "c", "d"]
     gold = Doc(
-        nlp.vocab, words=words, heads=[1, 1, 0, 1], deps=["x", "ROOT", "y", "z"], pos=["X"] * 4
+        NLP.vocab, words=words, heads=[1, 1, 0, 1], deps=["x", "ROOT", "y", "z"], pos=["X"] * 4
     )
-    syntax = read_gold_syntax(Example(Doc(nlp.vocab, words=words), gold))
+    syntax = read_gold_syntax(Example(Doc(NLP.vocab, words=words), gold))
     targets = number_syntax(syntax, [2, 2], {"X": 0}, {"x": 0, "ROOT": 1, "y": 2}, -100)
     assert targets.tolist() == [[0, 0, 0, 0], [1, -1, -100, -100], [0, 1, 2, -100]]
     later = number_syntax(syntax, [2], {"X": 0}, {"x": 0, "ROOT": 1, "y": 2}, -100, first=1)
@@ -88,16 +87,15 @@ def test_targets_count_heads_within_the_chunk():
 
 
 def test_gold_of_other_tokens_is_aligned():
-    nlp = spacy.blank("xx")
     gold = Doc(
-        nlp.vocab,
+        NLP.vocab,
         words=["New", "York", "is", "large"],
         heads=[1, 3, 3, 3],
         deps=["flat", "nsubj", "cop", "ROOT"],
         pos=["PROPN", "PROPN", "AUX", "ADJ"],
     )
-    predicted = Doc(nlp.vocab, words=["New", "York", "is", "lar", "ge"], spaces=[1, 1, 1, 0, 1])
+    predicted = Doc(NLP.vocab, words=["New", "York", "is", "lar", "ge"], spaces=[1, 1, 1, 0, 1])
     syntax = read_gold_syntax(Example(predicted, gold))
     assert syntax.heads[0] == 1 and syntax.labels[0] == "flat" and syntax.tags[2] == "AUX"
     assert len(syntax.heads) == 5
-    assert read_gold_syntax(Example(predicted, nlp(gold.text))) is None
+    assert read_gold_syntax(Example(predicted, NLP(gold.text))) is None

@@ -7,9 +7,20 @@ import torch
 from torch import Tensor, nn
 
 from spacy_rst import recurrent
+from spacy_rst.errors import RstError
 from spacy_rst.recurrent import run_packed
+from spacy_rst.segmenter.net import EduNet
 
 LENGTHS = [5, 1, 7, 7, 2]
+
+
+@pytest.mark.parametrize(
+    "name, value", [("hidden_width", 7), ("hidden_width", 0), ("layers", 0), ("dropout", 1.0)]
+)
+def test_sizes_and_rates_that_make_no_net_are_refused(name, value):
+    sizes = {"token_width": 6, "hidden_width": 8, "layers": 1, "dropout": 0.0} | {name: value}
+    with pytest.raises(RstError, match=name):
+        EduNet(**sizes).set_dropout(sizes["dropout"])
 
 
 def learn(layer: nn.RNNBase, inputs: Tensor) -> list[Tensor]:
@@ -48,17 +59,13 @@ def test_dropout_acts_between_the_layers_in_training_only():
     assert torch.equal(learn(layer, inputs)[0], learn(layer, inputs)[0])
 
 
-def test_other_layers_are_packed(monkeypatch):
+def test_other_layers_and_to_predict_very_different_lengths_are_packed(monkeypatch):
     monkeypatch.setattr(recurrent, "_run_padded", None)
     inputs = torch.randn(sum(LENGTHS), 3)
     learn(nn.GRU(3, 4), inputs)
     learn(nn.LSTM(3, 4, proj_size=2), inputs)
-
-
-def test_sequences_of_very_different_lengths_are_packed_to_predict(monkeypatch):
-    monkeypatch.setattr(recurrent, "_run_padded", None)
-    layer, inputs = nn.LSTM(3, 4), torch.randn(32, 3)
+    layer = nn.LSTM(3, 4)
     with torch.no_grad():
-        run_packed(layer, inputs.split([25, 1, 1, 1, 1, 1, 1, 1]))
+        run_packed(layer, inputs.split([16, 1, 1, 1, 1, 1, 1]))
         with pytest.raises(TypeError):
-            run_packed(layer, inputs.split([16, 16]))
+            run_packed(layer, inputs.split([11, 11]))

@@ -121,8 +121,7 @@ def calibrate(
 
 
 def find_parser(nlp: Language) -> str:
-    """RETURNS (str): The name of the first `rst_parser` in a pipeline.
-    RAISES (RstError): If there is none."""
+    """The name of the first `rst_parser` in a pipeline."""
     for name, component in nlp.pipeline:
         if isinstance(component, RstParser):
             return name

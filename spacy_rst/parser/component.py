@@ -146,11 +146,7 @@ class RstParser(TorchPipe):
         return found
 
     def set_annotations(self, docs: Iterable[Doc], trees: Sequence[ParsedTree]) -> None:
-        """Hang trees on Docs, with the model's probabilities as scores.
-
-        docs (Iterable[Doc]): The Docs.
-        trees (Sequence[ParsedTree]): What `predict` returned for them.
-        """
+        """Set trees on Docs, with the model's probabilities as scores."""
         for doc, parsed in zip(docs, trees, strict=True):
             set_tree(doc, self._make_tree(doc, parsed))
 
@@ -166,11 +162,7 @@ class RstParser(TorchPipe):
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Find the gradients of a batch. The predicted Docs get the gold EDUs, whatever they had
-        before, and none where there is no gold tree.
-
-        examples (Sequence[Example]): The batch.
-        RETURNS (dict[str, float]): The loss and its parts.
-        """
+        before, and none where there is no gold tree."""
         golds = [read_gold_tree(example, self.cfg["labels"]) for example in examples]
         docs = [example.predicted for example in examples]
         for doc, gold in zip(docs, golds, strict=True):
@@ -183,14 +175,9 @@ class RstParser(TorchPipe):
         return {self.name: sum(parts.values()), **parts}
 
     def gold_choices(self, example: Example) -> tuple[Choices | None, Choices]:
-        """Compare the parser's probabilities in the spans of a gold tree with the tree.
-
-        example (Example): The document with its gold tree, two EDUs or more. The predicted Doc has
-            gone through the components before the parser, and gets the gold EDUs.
-        RETURNS (tuple[Choices | None, Choices]): The splits, None from a pointer, and the labels,
-            without those that the parser does not know.
-        RAISES (ValueError): If the example has no gold tree.
-        """
+        """Compare the parser's probabilities in the spans of a gold tree of two EDUs or more with
+        the tree: the splits, None from a pointer, and the labels that the parser knows. The
+        predicted Doc has gone through the components before the parser, and gets the gold EDUs."""
         gold = read_gold_tree(example)
         if gold is None:
             raise ValueError("The example has no gold tree")

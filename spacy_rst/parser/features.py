@@ -82,12 +82,8 @@ class EduFacts(NamedTuple):
 
 
 def describe_edus(doc: Doc, edus: Sequence[Span]) -> EduFacts:
-    """Collect what a net is told about EDUs.
-
-    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
-    edus (Sequence[Span]): Its EDUs in text order.
-    RETURNS (EduFacts): The facts.
-    """
+    """Collect what a net is told about the EDUs of a Doc. Without a layout it counts as one of
+    unknown layout."""
     marks = mark_features(doc, edus)
     layout, kinds, levels = _layout_facts(doc, edus, marks)
     marks[1:, PARAGRAPH_PRECEDES] = layout[1:, STARTS_BLOCK]
@@ -95,12 +91,9 @@ def describe_edus(doc: Doc, edus: Sequence[Span]) -> EduFacts:
 
 
 def mark_features(doc: Doc, edus: Sequence[Span]) -> np.ndarray:
-    """Describe each EDU by the facts that `MARK_FEATURES` names, as 0 or 1, but for paragraphs.
-
-    doc (Doc): The Doc. Where a sentence starts is known only if it has sentence boundaries.
-    edus (Sequence[Span]): Its EDUs in text order.
-    RETURNS (np.ndarray): Float32 (n_edus, n_features).
-    """
+    """Describe each EDU by the facts that `MARK_FEATURES` names, as 0 or 1, but for paragraphs:
+    (n_edus, n_features). Where a sentence starts is known only if the Doc has sentence
+    boundaries."""
     features = np.zeros((len(edus), len(MARK_FEATURES)), dtype=np.float32)
     text = doc.text
     has_sentences = knows_sentences(doc)

@@ -102,10 +102,11 @@ def build_rst_parser(
         label_ends=label_ends,
         label_smoothing=label_smoothing,
         loss_per=loss_per,
+        dropout=dropout,
     )
     return make_head(
         "rst_parser",
-        partial(_forward, dropout=dropout),
+        _forward,
         tok2vec,
         make_net,
         get_sizes=lambda model: {"n_labels": model.get_dim("nO")},
@@ -114,14 +115,14 @@ def build_rst_parser(
 
 
 def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool, *, dropout: float | None
+    model: Model, docs: Sequence[Doc], is_train: bool
 ) -> tuple[Any, Callable[[Tensor], list[Doc]]]:
     """Parse Docs; in training, encode them for a loss that is still to be asked for."""
     docs = list(docs)
     net: RstNet = get_net(model)
     if not is_train:
         return net.decode(encode_docs(model, docs)), lambda loss: docs
-    tokens, backprop_tokens = learn_tokens(model, docs, dropout)
+    tokens, backprop_tokens = learn_tokens(model, docs)
 
     def backprop(loss: Tensor) -> list[Doc]:
         if loss.requires_grad:  # not so where no Doc has EDUs
@@ -134,12 +135,7 @@ def _forward(
 
 
 def encode_docs(model: Model, docs: Sequence[Doc]) -> EncodedEdus:
-    """Make vectors of the EDUs of Docs, as before they are parsed.
-
-    model (Model): A `spacy_rst.RstParser.v1` with weights.
-    docs (Sequence[Doc]): The Docs, with EDUs.
-    RETURNS (EncodedEdus): What the net can decode.
-    """
+    """Make vectors of the EDUs of Docs, as before they are parsed."""
     doc_edus = [get_edus(doc) if doc.text.strip() else [] for doc in docs]
     tokens = predict_tokens(model, docs)
     with torch.inference_mode():

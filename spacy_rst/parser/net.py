@@ -55,12 +55,9 @@ class EduBatch:
 
 @dataclass
 class GoldSplits:
-    """The gold tree of a document with m EDUs.
-
-    splits (Tensor): Long (m-1, 3), rows of (start, split, end) over the document's own EDU
-        indices, half-open, depth-first and left-first.
-    labels (Tensor): Long (m-1,), the label of each split.
-    """
+    """The gold tree of a document with m EDUs: long (m-1, 3), rows of (start, split, end) over the
+    document's own EDU indices, half-open, depth-first and left-first; and long (m-1,), the label of
+    each."""
 
     splits: Tensor
     labels: Tensor
@@ -68,13 +65,9 @@ class GoldSplits:
 
 @dataclass
 class ParsedTree:
-    """The predicted tree of a document with m EDUs; all arrays are empty where m < 2.
-
-    splits (np.ndarray): Int (m-1, 3), rows of (start, split, end) as in `GoldSplits`.
-    labels (np.ndarray): Int (m-1,), the likeliest label of each split.
-    split_probs (np.ndarray): Float (m-1,), the probability of each split point in its span.
-    label_probs (np.ndarray): Float (m-1,), the probability of each label.
-    """
+    """The predicted tree of a document with m EDUs: splits (m-1, 3) as in `GoldSplits`, the
+    likeliest label of each, and the probabilities of the split point in its span and of the label,
+    (m-1,) each."""
 
     splits: np.ndarray
     labels: np.ndarray
@@ -87,14 +80,8 @@ class LabelClassifier(nn.Module):
 
     l' = ELU(l U_1), r' = ELU(r U_2), logits = l' W_l + l' W_lr r' + r' W_r + b.
 
-    If there are vectors for the boundary between the parts, they are added to l U_1 and r U_2.
-
-    hidden_width (int): Width of the EDU vectors.
-    classifier_width (int): Width of l' and r'.
-    n_labels (int): Number of labels.
-    n_codes (int): Number of codes for boundaries between EDUs, 0 for a classifier that takes none.
-    with_ends (bool): Whether l and r are made of the first and the last EDU of their part, too.
-    """
+    If there are codes for boundaries, vectors of the boundary between the parts are added to l U_1
+    and r U_2. `with_ends` adds the first and the last EDU of a part to its mean."""
 
     def __init__(
         self,
@@ -118,12 +105,7 @@ class LabelClassifier(nn.Module):
         self.boundary = embed_codes(n_codes, 2 * classifier_width)
 
     def forward(self, encoded: EncodedEdus, spans: Tensor) -> Tensor:
-        """Score the labels of splits.
-
-        encoded (EncodedEdus): The encoded documents.
-        spans (Tensor): Long (n_splits, 3), absolute splits of all documents.
-        RETURNS (Tensor): Float (n_splits, n_labels), the logits.
-        """
+        """Score the labels of the absolute splits of all documents: (n_splits, n_labels) logits."""
         starts, splits, ends = spans.unbind(1)
         left = self.project_left(self._describe(encoded, starts, splits))
         right = self.project_right(self._describe(encoded, splits, ends))
@@ -141,10 +123,7 @@ class LabelClassifier(nn.Module):
 
     @torch.no_grad()
     def apply_temperature(self, temperature: float) -> None:
-        """Divide all logits by a temperature, by way of the weights.
-
-        temperature (float): More than 1 for lower probabilities of what is chosen.
-        """
+        """Divide all logits by a temperature, by way of the weights."""
         for weight in (self.left.weight, self.right.weight, self.right.bias, self.both):
             weight /= temperature
 
@@ -163,15 +142,8 @@ class RstNet(RecurrentNet):
     the features), on the pointer's states or the span scorer's hidden layer, and on the
     classifier's latent features. Call `eval()` before `encode` and `decode`.
 
-    token_width (int): Width of the token vectors.
-    n_labels (int): Number of joint relation and nuclearity labels.
-    make_splitter (Callable[[int, int], Splitter]): Makes the splitter from the hidden width and
-        the number of boundary codes.
-    n_features (int): Number of further features per EDU.
-    n_boundary_kinds (int): Number of kinds of boundaries between EDUs, 0 for a net that takes none.
-    hidden_width, ... (Any): The other options are described at `model.build_rst_parser`.
-    RAISES (RstError): For sizes that make no network.
-    """
+    The options are described at `model.build_rst_parser`. `make_splitter` takes the hidden width
+    and the number of boundary codes."""
 
     def __init__(
         self,
@@ -189,9 +161,10 @@ class RstNet(RecurrentNet):
         label_ends: bool = False,
         label_smoothing: float = 0.0,
         loss_per: str = "document",
+        dropout: float | None = None,
     ):
-        super().__init__()
-        self.check_sizes(
+        super().__init__(
+            dropout,
             token_width=token_width,
             n_labels=n_labels,
             hidden_width=hidden_width,
@@ -214,14 +187,7 @@ class RstNet(RecurrentNet):
         self.attend = nn.Parameter(torch.zeros(token_width)) if attention else None
 
     def encode(self, batch: EduBatch) -> EncodedEdus:
-        """Make the vectors e_i of all EDUs.
-
-        batch (EduBatch): The documents.
-        RETURNS (EncodedEdus): The encoded documents.
-        RAISES (ValueError): If the batch does not have one start and end per EDU.
-        """
-        if not sum(batch.edu_counts) == len(batch.edu_starts) == len(batch.edu_ends):
-            raise ValueError(f"The batch needs a start and an end for {sum(batch.edu_counts)} EDUs")
+        """Make the vectors e_i of all EDUs."""
         state = self.combine.bias.new_zeros(len(batch.edu_counts), self.combine.out_features)
         if not len(batch.edu_starts):
             edus = state.new_zeros(0, self.combine.out_features)
@@ -242,16 +208,9 @@ class RstNet(RecurrentNet):
         return EncodedEdus(edus, prefix_sums(edus), state, batch.edu_counts, batch.boundaries)
 
     def loss(self, encoded: EncodedEdus, gold: Sequence[GoldSplits]) -> tuple[Tensor, Tensor]:
-        """The paper's two losses, with teacher forcing.
-
-        Each is a sum of cross entropies over the splits, as in the paper, divided by the number
-        of documents with EDUs (or of EDUs), so that the batch size does not change the step.
-
-        encoded (EncodedEdus): The encoded documents.
-        gold (Sequence[GoldSplits]): Their gold trees.
-        RETURNS (tuple[Tensor, Tensor]): The split loss and the label loss.
-        RAISES (ValueError): Where a tree does not fit its document.
-        """
+        """The paper's split loss and label loss, with teacher forcing: sums of cross entropies over
+        the splits, divided by the number of documents with EDUs (or of EDUs), so that the batch
+        size does not change the step."""
         spans, labels = _absolute(encoded, gold)
         if not len(spans):
             nothing = encoded.edus.sum() * 0
@@ -271,14 +230,9 @@ class RstNet(RecurrentNet):
     def gold_choices(
         self, encoded: EncodedEdus, gold: Sequence[GoldSplits]
     ) -> tuple[Choices | None, Choices]:
-        """Compare the net's probabilities in the spans of gold trees with these trees.
-
-        encoded (EncodedEdus): The encoded documents, at least one with two EDUs.
-        gold (Sequence[GoldSplits]): Their gold trees. Labels that the net does not know are -1, and
-            left out.
-        RETURNS (tuple[Choices | None, Choices]): The splits, None for a pointer, and the labels.
-        RAISES (ValueError): Where a tree does not fit its document.
-        """
+        """Compare the net's probabilities in the spans of gold trees with these trees: the splits,
+        None for a pointer, and the labels. At least one document has two EDUs; labels that the net
+        does not know are -1, and left out."""
         spans, labels = _absolute(encoded, gold)
         splits = None
         if isinstance(self.splitter, SpanSplitter):
@@ -293,11 +247,7 @@ class RstNet(RecurrentNet):
 
     @torch.inference_mode()
     def decode(self, encoded: EncodedEdus) -> list[ParsedTree]:
-        """Parse documents.
-
-        encoded (EncodedEdus): The encoded documents.
-        RETURNS (list[ParsedTree]): A tree per document.
-        """
+        """Parse documents: a tree for each."""
         spans = torch.zeros(0, 3, dtype=torch.long)
         split_probs = torch.zeros(0)
         if any(count > 1 for count in encoded.edu_counts):
@@ -317,8 +267,6 @@ class RstNet(RecurrentNet):
 
 def _absolute(encoded: EncodedEdus, gold: Sequence[GoldSplits]) -> tuple[Tensor, Tensor]:
     """The splits of all gold trees over absolute EDU indices, and their labels."""
-    if [len(tree.splits) for tree in gold] != [max(n - 1, 0) for n in encoded.edu_counts]:
-        raise ValueError(f"The gold trees do not fit documents of {encoded.edu_counts} EDUs")
     device = encoded.edus.device
     spans, labels = [torch.zeros(0, 3, dtype=torch.long)], [torch.zeros(0, dtype=torch.long)]
     for tree, (start, _) in zip(gold, encoded.bounds, strict=True):

@@ -25,11 +25,8 @@ Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class SpanChart:
-    """Spans of some documents, how often they are reached, and how they may be split.
-
-    trees (np.ndarray): Int (n_splits, 3), rows of (start, split, end): a binary tree of each
-        document. EDUs are counted through all documents.
-    """
+    """Spans of some documents, how often they are reached, and how they may be split. `trees`
+    (n_splits, 3) holds a binary tree of each document; EDUs are counted through all of them."""
 
     def __init__(self, trees: np.ndarray) -> None:
         starts, splits, ends = trees.T
@@ -46,13 +43,9 @@ class SpanChart:
         self._starts: dict[int, np.ndarray] = {}
 
     def best_trees(self, score: Score) -> tuple[np.ndarray, np.ndarray]:
-        """Find the trees with the largest expected number of correct spans.
-
-        score (Score): Takes the starts and the ends of spans, and gives the log probabilities of
-            all their split points, span by span.
-        RETURNS (tuple[np.ndarray, np.ndarray]): The splits of all trees, as they were given, and
-            the log probability of each.
-        """
+        """Find the trees with the largest expected number of correct spans: their splits, and the
+        log probability of each. `score` takes the starts and ends of spans, and gives the log
+        probabilities of all their split points, span by span."""
         self._descend(score)
         best = self._ascend()
         found: list[tuple[int, int, int]] = []

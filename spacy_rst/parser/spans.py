@@ -56,20 +56,15 @@ class Boundaries:
         self._tensors = [torch.from_numpy(array).to(device) for array in arrays]
 
     def codes(self, starts: Tensor, splits: Tensor, ends: Tensor) -> Tensor:
-        """Describe split points in their spans.
-
-        starts (Tensor): Long (n,), the start of each span.
-        splits (Tensor): Long (n,), a split point of each span.
-        ends (Tensor): Long (n,), the end of each span.
-        RETURNS (Tensor): Long (n,), the codes, below the number of kinds * `CODES_OF_A_KIND`.
-        """
+        """The codes of split points in their spans, three rows of the same length: long (n,), below
+        the number of kinds * `CODES_OF_A_KIND`."""
         near, first_codes, bits = self._tensors
         spans = torch.stack([starts, -ends, starts, -ends], dim=1)
         is_outside = near.index_select(0, splits) <= spans
         return first_codes.index_select(0, splits) + (is_outside * bits).sum(1)
 
     def codes_within(self, start: int, end: int) -> Tensor:
-        """RETURNS (Tensor): Long (end - start - 1,), the codes of all split points of a span."""
+        """The codes of all split points of a span: long (end - start - 1,)."""
         splits = torch.arange(start + 1, end, device=self._tensors[0].device)
         return self.codes(torch.full_like(splits, start), splits, torch.full_like(splits, end))
 
@@ -82,12 +77,8 @@ def _neighbours(places: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 
 def embed_codes(n_codes: int, width: int) -> nn.Embedding | None:
-    """Make vectors for the codes of boundaries, zeros to begin with.
-
-    n_codes (int): The number of codes.
-    width (int): The width of the vectors.
-    RETURNS (nn.Embedding | None): The vectors, None where there are no codes.
-    """
+    """Make vectors for the codes of boundaries, zeros to begin with; None where there are no
+    codes."""
     return nn.Embedding.from_pretrained(torch.zeros(n_codes, width), False) if n_codes else None
 
 
@@ -110,25 +101,19 @@ class EncodedEdus:
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
-        """RETURNS (list[tuple[int, int]]): The first EDU of each document, and one past its
-        last."""
+        """The first EDU of each document, and one past its last."""
         return list(pairwise(accumulate(self.edu_counts, initial=0)))
 
     def get_boundaries(self) -> Boundaries:
-        """RETURNS (Boundaries): What stands between the EDUs.
-        RAISES (ValueError): If the documents were encoded without."""
+        """What stands between the EDUs, for nets that need it."""
         if self.boundaries is None:
             raise ValueError("The net needs the boundaries between EDUs, but the batch has none")
         return self.boundaries
 
 
 class Candidates(NamedTuple):
-    """All split points of some spans in a flat row.
-
-    splits (Tensor): Long (n_candidates,), the split points.
-    spans (Tensor): Long (n_candidates,), the number of the span that each belongs to.
-    first (Tensor): Long (n_spans,), the position of each span's first split point.
-    """
+    """All split points of some spans in a flat row: long (n_candidates,), with the number of the
+    span of each; and long (n_spans,), the position of each span's first one."""
 
     splits: Tensor
     spans: Tensor
@@ -136,12 +121,9 @@ class Candidates(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """Some choices, each among several options, and what would be right.
-
-    log_probs (Tensor): Float (n_options,), the options of all choices in a flat row.
-    numbers (Tensor): Long (n_options,), the number of the choice that each belongs to.
-    gold (Tensor): Long (n_choices,), the position of each choice's right option.
-    """
+    """Some choices, each among several options, and what would be right: the log probabilities of
+    all options in a flat row, the number of the choice of each, and the position of each choice's
+    right one."""
 
     log_probs: Tensor
     numbers: Tensor
@@ -149,12 +131,7 @@ class Choices(NamedTuple):
 
 
 def all_candidates(starts: Tensor, ends: Tensor) -> Candidates:
-    """List the split points of spans.
-
-    starts (Tensor): Long (n_spans,).
-    ends (Tensor): Long (n_spans,), each larger than its start by two or more.
-    RETURNS (Candidates): The split points.
-    """
+    """List the split points of spans, given the starts and ends of these, (n_spans,) each."""
     counts = ends - starts - 1
     first = counts.cumsum(0) - counts
     spans = torch.arange(len(starts), device=starts.device).repeat_interleave(counts)
@@ -163,14 +140,11 @@ def all_candidates(starts: Tensor, ends: Tensor) -> Candidates:
 
 
 def prefix_sums(vectors: Tensor) -> Tensor:
-    """Running sums over the rows, from which the mean of any span costs one subtraction.
+    """Running sums over rows (n, width), from which the mean of any span costs one subtraction; row
+    i of the (n + 1, width) is the sum of the first i vectors.
 
-    They are kept in double precision: in float32 the sum over thousands of rows would swallow
-    the digits that a short span at the end is made of.
-
-    vectors (Tensor): (n, width).
-    RETURNS (Tensor): (n + 1, width); row i is the sum of the first i vectors.
-    """
+    They are kept in double precision: in float32 the sum over thousands of rows would swallow the
+    digits that a short span at the end is made of."""
     dtype = torch.float32 if vectors.device.type == "mps" else torch.float64  # MPS has no doubles
     # Summing along the contiguous axis is several times faster than down the columns.
     sums = vectors.t().contiguous().cumsum(1, dtype=dtype)
@@ -178,26 +152,14 @@ def prefix_sums(vectors: Tensor) -> Tensor:
 
 
 def span_means(sums: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-    """The mean vectors of spans.
-
-    sums (Tensor): (n + 1, width), from `prefix_sums`.
-    starts (Tensor): Long (n_spans,).
-    ends (Tensor): Long (n_spans,), each larger than its start.
-    RETURNS (Tensor): Float (n_spans, width).
-    """
+    """The mean vectors of spans (n_spans, width), from what `prefix_sums` returned."""
     totals = sums.index_select(0, ends) - sums.index_select(0, starts)
     # The difference has all its digits: from here on float32 will do, and is faster.
     return totals.float() / (ends - starts).unsqueeze(1)
 
 
 def segment_log_softmax(scores: Tensor, segments: Tensor, n_segments: int) -> Tensor:
-    """Log softmax within each segment of a flat score vector.
-
-    scores (Tensor): Float (n,).
-    segments (Tensor): Long (n,), the segment of each score.
-    n_segments (int): The number of segments, each with at least one score.
-    RETURNS (Tensor): Float (n,).
-    """
+    """Log softmax within each segment of a flat score vector; each segment has a score or more."""
     tops = segment_max(scores.detach(), segments, n_segments)
     shifted = scores - tops.index_select(0, segments)
     totals = scores.new_zeros(n_segments).index_add(0, segments, shifted.exp())
@@ -205,12 +167,6 @@ def segment_log_softmax(scores: Tensor, segments: Tensor, n_segments: int) -> Te
 
 
 def segment_max(scores: Tensor, segments: Tensor, n_segments: int) -> Tensor:
-    """The largest score of each segment.
-
-    scores (Tensor): (n,).
-    segments (Tensor): Long (n,), the segment of each score.
-    n_segments (int): The number of segments, each with at least one score.
-    RETURNS (Tensor): (n_segments,).
-    """
+    """The largest score of each segment (n_segments,); each segment has a score or more."""
     empty = scores.new_empty(n_segments)
     return empty.scatter_reduce(0, segments, scores, "amax", include_self=False)

@@ -45,11 +45,8 @@ class PointerSplitter(nn.Module):
     """The paper's decoder: a GRU reads the spans depth-first, and its state points at an EDU.
 
     The candidate k is scored by the dot product of the GRU's state and the last EDU of the left
-    part, e_(k-1), to which the vector of the boundary between the parts is added, if there is one.
-
-    hidden_width (int): Width of the EDU vectors.
-    n_codes (int): Number of codes for boundaries between EDUs, 0 for a splitter that takes none.
-    """
+    part, e_(k-1), to which the vector of the boundary between the parts is added, if there are
+    codes for boundaries."""
 
     def __init__(self, hidden_width: int, n_codes: int = 0):
         super().__init__()
@@ -58,13 +55,8 @@ class PointerSplitter(nn.Module):
         self.gru = nn.GRU(hidden_width, hidden_width, batch_first=True)
 
     def loss(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
-        """The cross entropy of gold splits, with teacher forcing.
-
-        encoded (EncodedEdus): The encoded documents.
-        gold (Tensor): Long (n_splits, 3), the absolute splits of all documents with two or more
-            EDUs, each depth-first and left-first.
-        RETURNS (Tensor): The sum over all splits.
-        """
+        """The cross entropy of gold splits with teacher forcing, summed. `gold` is (n_splits, 3):
+        the absolute splits of all documents, each depth-first and left-first."""
         documents = [i for i, count in enumerate(encoded.edu_counts) if count > 1]
         steps = [encoded.edu_counts[i] - 1 for i in documents]
         starts, splits, ends = gold.unbind(1)
@@ -93,13 +85,11 @@ class PointerSplitter(nn.Module):
 
     def decode(self, encoded: EncodedEdus) -> tuple[Tensor, Tensor]:
         """Split all documents greedily. Each step takes one span of every unfinished document.
+        Returns what `SpanSplitter.decode` returns.
 
         The steps run in NumPy on the CPU. They are tiny and wait for each other, so that what
-        counts is the cost of a call: NumPy's is half of torch's, and below a GPU kernel's launch.
-
-        encoded (EncodedEdus): The encoded documents, at least one with two EDUs.
-        RETURNS (tuple[Tensor, Tensor]): Absolute splits (n, 3) and their probabilities, on the CPU.
-        """
+        counts is the cost of a call: NumPy's is half of torch's, and below a GPU kernel's
+        launch."""
         # A document of m EDUs takes m-1 steps. Longest first, those at work are always a prefix.
         order = sorted(range(len(encoded.edu_counts)), key=lambda i: -encoded.edu_counts[i])
         order = [i for i in order if encoded.edu_counts[i] > 1]
@@ -141,11 +131,8 @@ class PointerSplitter(nn.Module):
         return torch.tensor(found), torch.tensor(probs)
 
     def pick(self, scores: np.ndarray) -> tuple[int, float]:
-        """Choose a candidate of a span; of equal ones, that nearest to the middle.
-
-        scores (np.ndarray): Float (n_candidates,).
-        RETURNS (tuple[int, float]): The candidate's index and its probability.
-        """
+        """Choose a candidate of a span; of equal ones, the one nearest to the middle. Returns its
+        index and its probability."""
         best = scores.max()
         equal = np.flatnonzero(scores >= best - ROUNDING_ERROR * max(1.0, abs(best)))
         pick = int(equal[np.abs(2 * equal - len(scores) + 1).argmin()])
@@ -196,13 +183,7 @@ class SpanSplitter(nn.Module):
     w . ReLU(W [mean left; mean right; e_(k-1); e_k; mean span] + b), softmax over the candidates.
     The vector of the boundary between the parts, if there is one, is added to b.
 
-    hidden_width (int): Width of the EDU vectors.
-    n_codes (int): Number of codes for boundaries between EDUs, 0 for a splitter that takes none.
-    search_edus (int): Minimum-risk decoding of spans of at most so many EDUs: find the tree with
-        the largest expected number of correct spans. Larger spans are split greedily.
-    exploration (float): Weight in the loss of spans that the splitter reaches by its own mistakes,
-        and that the gold trees do not have.
-    """
+    `search_edus` and `exploration` are described at `model.build_span_splitter`."""
 
     def __init__(
         self,
@@ -221,12 +202,8 @@ class SpanSplitter(nn.Module):
         self.score = nn.Linear(hidden_width, 1, bias=False)
 
     def loss(self, encoded: EncodedEdus, gold: Tensor) -> Tensor:
-        """The cross entropy of gold splits, and of what exploration finds.
-
-        encoded (EncodedEdus): The encoded documents.
-        gold (Tensor): Long (n_splits, 3), the absolute splits of all documents, in any order.
-        RETURNS (Tensor): The sum over all splits.
-        """
+        """The cross entropy of gold splits (n_splits, 3) in any order, and of what exploration
+        finds, summed."""
         table = self._make_table(encoded)
         starts, splits, ends = gold.unbind(1)
         log_probs, candidates = self.score_spans(table, starts, ends)
@@ -254,12 +231,8 @@ class SpanSplitter(nn.Module):
         return -log_probs.index_select(0, best).sum()
 
     def gold_choices(self, encoded: EncodedEdus, gold: Tensor) -> Choices:
-        """Compare the candidates of gold spans with the gold splits, in spans that leave a choice.
-
-        encoded (EncodedEdus): The encoded documents.
-        gold (Tensor): Long (n_splits, 3), as for `loss`.
-        RETURNS (Choices): The choices.
-        """
+        """Compare the candidates of gold spans with the gold splits, in spans that leave a
+        choice."""
         starts, splits, ends = gold[gold[:, 2] - gold[:, 0] > 2].unbind(1)
         log_probs, candidates = self.score_spans(self._make_table(encoded), starts, ends)
         return Choices(log_probs, candidates.spans, candidates.first + splits - starts - 1)
@@ -267,18 +240,12 @@ class SpanSplitter(nn.Module):
     @torch.no_grad()
     def apply_temperature(self, temperature: float) -> None:
         """Divide the scores of all candidates by a temperature, by way of the weights. The best
-        candidate of a span stays the best.
-
-        temperature (float): More than 1 for lower probabilities of what is chosen.
-        """
+        candidate of a span stays the best."""
         self.score.weight /= temperature
 
     def decode(self, encoded: EncodedEdus) -> tuple[Tensor, Tensor]:
-        """Split all documents.
-
-        encoded (EncodedEdus): The encoded documents, at least one with two EDUs.
-        RETURNS (tuple[Tensor, Tensor]): Absolute splits (n, 3) and their probabilities, on the CPU.
-        """
+        """Split all documents, at least one of them with two EDUs. Returns the absolute splits (n,
+        3) and their probabilities, on the CPU."""
         table = self._make_table(encoded)
         spans, log_probs = self._decode_greedily(table)
         if self.search_edus:
@@ -322,15 +289,10 @@ class SpanSplitter(nn.Module):
         )
 
     def pick(self, log_probs: Tensor, spans: Tensor, first: Tensor) -> Tensor:
-        """Choose a candidate for each span; of equal ones, that nearest to the span's middle, so
+        """Choose a candidate for each span; of equal ones, the one nearest to the span's middle, so
         that a text that repeats itself does not become a chain. What differs by no more than
-        rounding errors, which change with the batch, counts as equal.
-
-        log_probs (Tensor): Float (n_candidates,), the candidates of all spans.
-        spans (Tensor): Long (n_candidates,), the span of each.
-        first (Tensor): Long (n_spans,), the position of each span's first candidate.
-        RETURNS (Tensor): Long (n_spans,), the positions of the chosen ones.
-        """
+        rounding errors, which change with the batch, counts as equal. `spans` and `first` are those
+        of `Candidates`."""
         best = segment_max(log_probs, spans, len(first))
         is_best = log_probs >= best.index_select(0, spans) - ROUNDING_ERROR
         positions = is_best.nonzero().squeeze(1)
@@ -369,14 +331,8 @@ class SpanSplitter(nn.Module):
     def score_spans(
         self, table: _ScoreTable, starts: Tensor, ends: Tensor
     ) -> tuple[Tensor, Candidates]:
-        """Score all candidates of spans, in bounded memory.
-
-        table (_ScoreTable): The table of the batch.
-        starts (Tensor): Long (n_spans,).
-        ends (Tensor): Long (n_spans,), each larger than its start by two or more.
-        RETURNS (tuple[Tensor, Candidates]): Float (n_candidates,), the log probabilities of the
-            candidates within their spans; and the candidates.
-        """
+        """Score all candidates of spans of two EDUs or more, in bounded memory: their log
+        probabilities within their spans, and the candidates."""
         candidates = all_candidates(starts, ends)
         splits, spans, _ = candidates
         n_rows = TRAINING_ROWS if torch.is_grad_enabled() else CANDIDATE_ROWS

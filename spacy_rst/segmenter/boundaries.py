@@ -40,12 +40,8 @@ class Borders:
 
     def choose_starts(self, likely: np.ndarray, use_sentences: bool = True) -> np.ndarray:
         """Mark the tokens at which EDUs begin: the first of the text and of each block, and, but
-        for those inside of undivided blocks, the likely ones and the first of each sentence.
-
-        likely (np.ndarray): Bool (n_tokens,), what a model says.
-        use_sentences (bool): Whether sentences count.
-        RETURNS (np.ndarray): Bool (n_tokens,).
-        """
+        for those inside of undivided blocks, the likely ones and, on request, the first of each
+        sentence."""
         starts = likely.copy()
         if use_sentences:
             starts |= self.sentences
@@ -57,12 +53,8 @@ class Borders:
 
 
 def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
-    """Find white space, sentences, lines and blocks.
-
-    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
-    guessed_sentences (bool): Take the sentences that our own `syntax` found, too.
-    RETURNS (Borders): How it is divided.
-    """
+    """Find white space, sentences (on request also those that our own `syntax` found), lines and
+    blocks. Without a layout a Doc counts as one of unknown layout."""
     attributes = doc.to_array([IS_SPACE, SENT_START])
     if not (guessed_sentences or knows_sentences(doc)):
         attributes[1:, 1] = 0  # the first token begins a sentence in any Doc
@@ -89,18 +81,12 @@ def read_borders(doc: Doc, *, guessed_sentences: bool = False) -> Borders:
 
 
 def edus_from_starts(doc: Doc, starts: np.ndarray, borders: Borders) -> list[Span]:
-    """Cut a Doc into EDUs: all its tokens but white space, which no EDU begins or ends with.
+    """Cut a Doc into EDUs: all its tokens but white space, which no EDU begins or ends with. The
+    first word is a start in any case, and marks at white space count for nothing.
 
     A mark that closes a quotation or a bracket begins no EDU: the next word does instead. An EDU
     without any letter or digit is joined to the one before it, or to the next if it begins a block
-    or the text.
-
-    doc (Doc): The Doc.
-    starts (np.ndarray): Bool (n_tokens,). Marks at white space count for nothing; the first token
-        that is not white space is a start in any case.
-    borders (Borders): How the Doc is divided.
-    RETURNS (list[Span]): The EDUs, none where there is no text.
-    """
+    or the text."""
     words = borders.words
     if not len(words.places):
         return []

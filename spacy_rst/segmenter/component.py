@@ -150,11 +150,7 @@ class EduSegmenter(TorchPipe):
         return [None if kept else next(probs) for kept in is_kept]
 
     def set_annotations(self, docs: Iterable[Doc], probs: Sequence[np.ndarray | None]) -> None:
-        """Put EDUs on Docs. A tree over other EDUs is taken off.
-
-        docs (Iterable[Doc]): The Docs.
-        probs (Sequence[np.ndarray | None]): What `predict` returned for them.
-        """
+        """Put EDUs on Docs. A tree over other EDUs is taken off."""
         for doc, doc_probs in zip(docs, probs, strict=True):
             if doc_probs is None:
                 continue
@@ -163,11 +159,7 @@ class EduSegmenter(TorchPipe):
             set_edus(doc, edus_from_starts(doc, starts, borders))
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
-        """Find the gradients of a batch.
-
-        examples (Sequence[Example]): The batch.
-        RETURNS (dict[str, float]): The loss.
-        """
+        """Find the gradients of a batch."""
         scores, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_scores = self.get_loss(examples, scores)
         backprop(d_scores)
@@ -176,14 +168,10 @@ class EduSegmenter(TorchPipe):
     def get_loss(
         self, examples: Iterable[Example], scores: Sequence[Floats1d]
     ) -> tuple[float, list[Floats1d]]:
-        """Compare a batch with its gold EDUs: binary cross entropy, summed over the tokens that
-        are not white space, a mean over the documents or the EDUs. (The parser sums over splits in
-        the same way, so that neither drowns the other in a shared encoder.)
-
-        examples (Iterable[Example]): The batch.
-        scores (Sequence[Floats1d]): What the model's `begin_update` returned for it.
-        RETURNS (tuple[float, list[Floats1d]]): The loss, and the gradients of the scores.
-        """
+        """Compare a batch with its gold EDUs: binary cross entropy, summed over the tokens that are
+        not white space, a mean over the documents or the EDUs. (The parser sums over splits in the
+        same way, so that neither drowns the other in a shared encoder.) Returns the loss, and the
+        gradients of the scores."""
         examples = list(examples)
         xp = self.model.ops.xp
         golds = [read_gold_starts(example) for example in examples]
@@ -248,12 +236,7 @@ class SentenceEdus(Pipe):
         self.scorer = scorer
 
     def __call__(self, doc: Doc) -> Doc:
-        """Put EDUs on a Doc.
-
-        doc (Doc): The Doc, with sentence boundaries.
-        RETURNS (Doc): The same Doc.
-        RAISES (RstError): If it has text but no sentence boundaries.
-        """
+        """Put EDUs on a Doc, which must have sentence boundaries if it has text."""
         if doc.spans.get(EDUS_KEY) and not self.overwrite:
             return doc
         read_layouts([doc])

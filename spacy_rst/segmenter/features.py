@@ -44,14 +44,9 @@ MARK_BY_CATEGORY = {
 
 
 def describe_tokens(doc: Doc, borders: Borders, conventions: Sequence[str] = ()) -> np.ndarray:
-    """Collect what a net is told about tokens, beside their vectors.
-
-    doc (Doc): The Doc. Without a layout it counts as one of unknown layout.
-    borders (Borders): How it is divided.
-    conventions (Sequence[str]): The treebanks that have conventions of their own.
-    RETURNS (np.ndarray): Float32 (n_tokens, n_features): `MARK_FEATURES`, `LAYOUT_FEATURES`, and
-        for each of the conventions whether the Doc follows it.
-    """
+    """Collect what a net is told about tokens, beside their vectors: (n_tokens, n_features),
+    `MARK_FEATURES`, `LAYOUT_FEATURES`, and for each of the conventions whether the Doc follows it.
+    Without a layout it counts as one of unknown layout."""
     own = get_meta(doc, TREEBANK_KEY)
     follows = np.tile(np.array([name == own for name in conventions], "f"), (len(doc), 1))
     marks, layout = _mark_features(doc, borders), _layout_features(doc, borders)

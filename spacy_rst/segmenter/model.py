@@ -57,7 +57,7 @@ def build_edu_segmenter(
     """
     return make_head(
         "edu_segmenter",
-        partial(_forward, dropout=dropout, conventions=tuple(conventions)),
+        partial(_forward, conventions=tuple(conventions)),
         tok2vec,
         partial(
             EduNet,
@@ -65,18 +65,14 @@ def build_edu_segmenter(
             layers=layers,
             n_features=N_FEATURES + len(conventions),
             loss_per=loss_per,
+            dropout=dropout,
         ),
         n_outputs=1,
     )
 
 
 def _forward(
-    model: Model,
-    docs: Sequence[Doc],
-    is_train: bool,
-    *,
-    dropout: float | None,
-    conventions: Sequence[str],
+    model: Model, docs: Sequence[Doc], is_train: bool, *, conventions: Sequence[str]
 ) -> tuple[list[Floats1d], Callable[[Sequence[Floats1d]], list[Doc]]]:
     docs = list(docs)
     net: EduNet = get_net(model)
@@ -85,7 +81,7 @@ def _forward(
     if not is_train:
         scores = net.predict(predict_tokens(model, docs), lengths, features)
         return split_rows(model, docs, scores), lambda d_scores: docs
-    tokens, backprop_tokens = learn_tokens(model, docs, dropout)
+    tokens, backprop_tokens = learn_tokens(model, docs)
     scores = net(tokens, lengths, features)
 
     def backprop(d_scores: Sequence[Floats1d]) -> list[Doc]:

@@ -24,18 +24,9 @@ TRAINING_TOKENS = 128
 
 
 class EduNet(RecurrentNet):
-    """Scores tokens as starts of EDUs.
-
-    Dropout acts on the token vectors (not on the features), between the layers of the BiLSTM, and
-    on its output.
-
-    token_width (int): Width of the token vectors.
-    hidden_width (int): Width of the BiLSTM's output, half of it from each direction. Even.
-    layers (int): Layers of the BiLSTM.
-    n_features (int): Number of further features per token.
-    loss_per (str): What the loss is a mean over, "document" or "edu". It is found outside the net.
-    RAISES (RstError): For sizes that make no network.
-    """
+    """Scores tokens as starts of EDUs, from their vectors and further features. Dropout acts on the
+    token vectors (not on the features), between the layers of the BiLSTM, and on its output.
+    `loss_per` is for the component, which finds the loss."""
 
     def __init__(
         self,
@@ -45,10 +36,10 @@ class EduNet(RecurrentNet):
         layers: int,
         n_features: int = 0,
         loss_per: str = "document",
+        dropout: float | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dropout, token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.loss_per = loss_per
-        self.check_sizes(token_width=token_width, hidden_width=hidden_width, layers=layers)
         self.dropout = nn.Dropout(0.0)
         self.encoder = FastLSTM(
             token_width + n_features,
@@ -63,13 +54,8 @@ class EduNet(RecurrentNet):
     def forward(
         self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None = None
     ) -> Tensor:
-        """Score the tokens of documents for training, in parts that are read side by side.
-
-        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
-        lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
-        features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
-        RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
-        """
+        """Score the tokens of documents, which lie one after the other, for training, in parts that
+        are read side by side: the log odds of a start, (total_tokens,)."""
         inputs = self._inputs(tokens, features)
         parts = [
             min(TRAINING_TOKENS, length - start)
@@ -82,13 +68,7 @@ class EduNet(RecurrentNet):
     def predict(
         self, tokens: Tensor, lengths: Sequence[int], features: Tensor | None = None
     ) -> Tensor:
-        """Score the tokens of documents of any length, in bounded memory. Call `eval()` before.
-
-        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
-        lengths (Sequence[int]): The number of tokens of each document; 0 is fine.
-        features (Tensor | None): Float (total_tokens, n_features), further facts about each token.
-        RETURNS (Tensor): Float (total_tokens,), the log odds of a start.
-        """
+        """Score the tokens of documents of any length, in bounded memory. Call `eval()` before."""
         windows = cut_windows(lengths, WINDOW, MARGIN)
         kept = [self.score.bias.new_zeros(0)]
         for batch in batch_by_size(windows, BATCH_TOKENS, lambda part: part.end - part.start):

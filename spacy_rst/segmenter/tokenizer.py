@@ -38,11 +38,7 @@ def make_tokenizer() -> Callable[[Language], Tokenizer]:
 
 
 def create_tokenizer(nlp: Language) -> Tokenizer:
-    """Make the tokenizer of a pipeline.
-
-    nlp (Language): The pipeline.
-    RETURNS (Tokenizer): The tokenizer.
-    """
+    """Make the tokenizer of a pipeline."""
     usual = registry.tokenizers.get("spacy.Tokenizer.v1")()(nlp)
     infixes = compile_infix_regex([BORDER, *(nlp.Defaults.infixes or ())])
     return LinearTimeTokenizer(
@@ -60,11 +56,7 @@ class LinearTimeTokenizer(Tokenizer):
     """spaCy's tokenizer, in linear time also where a text has no spaces for long."""
 
     def __call__(self, text: str) -> Doc:
-        """Tokenize a text.
-
-        text (str): The text.
-        RETURNS (Doc): Its tokens.
-        """
+        """Tokenize a text."""
         parts = [super(LinearTimeTokenizer, self).__call__(part) for part in cut_runs(text)]
         if len(parts) == 1:
             return parts[0]
@@ -73,11 +65,7 @@ class LinearTimeTokenizer(Tokenizer):
 
 
 def cut_runs(text: str) -> list[str]:
-    """Cut what has no spaces for too long.
-
-    text (str): The text.
-    RETURNS (list[str]): Its parts, one in almost all cases.
-    """
+    """Cut what has no spaces for too long. In almost all cases the text is the only part."""
     cuts = [0]
     for run in LONG_RUN.finditer(text):
         start, end = run.span()

@@ -35,12 +35,8 @@ BEGINS_LONG_IN_THAI = re.compile(f"^{THAI}{{5}}")
 
 class Words:
     """The tokens of a Doc that are not white space: what they look like, and how they stand.
-
-    doc (Doc): The Doc.
-    is_space (np.ndarray): Bool (n_tokens,), the white space.
-
-    places (np.ndarray): Int (n_words,), the numbers of the words among the tokens.
-    """
+    `places` (n_words,) are their numbers among the tokens. All arrays of facts are bool
+    (n_words,)."""
 
     def __init__(self, doc: Doc, is_space: np.ndarray) -> None:
         self.places = np.flatnonzero(~is_space)
@@ -48,7 +44,7 @@ class Words:
 
     @cached_property
     def is_apart(self) -> np.ndarray:
-        """RETURNS (np.ndarray): Bool (n_words,), whether white space stands before each."""
+        """Whether white space stands before each word."""
         has_space = self._doc.to_array(SPACY)[self.places[:-1]] == 1
         is_apart = (np.diff(self.places) > 1) | has_space
         return np.append(True, is_apart)[: len(self.places)]
@@ -61,18 +57,13 @@ class Words:
         return [strings[form] for form in forms.tolist()], form_of_word
 
     def match(self, pattern: re.Pattern[str]) -> np.ndarray:
-        """Search for a pattern in every word.
-
-        pattern (re.Pattern[str]): The pattern.
-        RETURNS (np.ndarray): Bool (n_words,), whether it was found.
-        """
+        """Search for a pattern in every word."""
         texts, form_of_word = self._forms
         found = np.array([pattern.search(text) is not None for text in texts], dtype=bool)
         return found[form_of_word]
 
     def begin_sentences(self) -> np.ndarray:
-        """RETURNS (np.ndarray): Bool (n_words,), where sentences surely begin, but for the first
-        word."""
+        """Where sentences surely begin, but for the first word."""
         if IS_RELEVANT.search(" ".join(self._forms[0])) is None:
             return np.zeros(len(self.places), dtype=bool)
         ends = self.match(ENDS) | (self.match(ENDS_AFTER_WORD) & _shift(self.match(IS_WORD)))
@@ -84,8 +75,8 @@ class Words:
         return begins | (is_after_thai & self.match(BEGINS_LONG_IN_THAI))
 
     def close(self) -> np.ndarray:
-        """RETURNS (np.ndarray): Bool (n_words,), marks that close a quotation or a bracket: white
-        space stands after them but not before them, which tells what “ is in German."""
+        """Marks that close a quotation or a bracket: white space stands after them but not before
+        them, which tells what “ is in German."""
         is_last = np.append(self.is_apart[1:], True)[: len(self.places)]
         return self.match(IS_QUOTE_OR_BRACKET) & ~self.is_apart & is_last
 

@@ -33,11 +33,8 @@ SCORE_WEIGHTS = dict.fromkeys(("pos_acc", "dep_uas", "dep_las"))
 
 
 class Prediction(NamedTuple):
-    """What is found for a Doc.
-
-    vectors (Floats2d): Its token vectors.
-    syntax (ParsedSyntax | None): The syntax in its `word_range`, if that shall be put on Docs.
-    """
+    """What is found for a Doc: token vectors and, if it is wanted, the syntax in its
+    `word_range`."""
 
     vectors: Floats2d
     syntax: ParsedSyntax | None
@@ -45,7 +42,7 @@ class Prediction(NamedTuple):
 
 @registry.scorers("spacy_rst.syntax_scorer.v1")
 def make_syntax_scorer() -> Callable[..., dict[str, Any]]:
-    """RETURNS (Callable): `score_syntax`."""
+    """Registered scorer of `syntax`."""
     return score_syntax
 
 
@@ -108,11 +105,8 @@ class Syntax(TorchPipe, Tok2Vec):
         self.cfg |= {"tags": [], "labels": []}
 
     def find_listeners(self, component: Any) -> None:
-        """Connect the listeners of a component that listens to this one.
-
-        component (Any): The component.
-        RAISES (RstError): If it listens to this one as if to a `tok2vec`.
-        """
+        """Connect the listeners of a component that listens to this one. One that listens to it as
+        if to a `tok2vec` is refused."""
         model = getattr(component, "model", None)
         for node in model.walk() if isinstance(model, Model) else ():
             if not isinstance(node, Tok2VecListener) or node.upstream_name != self.name:
@@ -153,11 +147,7 @@ class Syntax(TorchPipe, Tok2Vec):
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         """Keep token vectors for the listeners, and put syntax on Docs where that is wanted and
-        there is none.
-
-        docs (Sequence[Doc]): The Docs.
-        predictions (Sequence[Prediction]): What `predict` returned for them.
-        """
+        there is none."""
         for doc, (vectors, syntax) in zip(docs, predictions, strict=True):
             SYNTAX_VECTORS[doc] = vectors
             has_own = doc.has_annotation("DEP") or doc.has_annotation("SENT_START")
@@ -188,11 +178,7 @@ class Syntax(TorchPipe, Tok2Vec):
 
     def learn(self, examples: Sequence[Example]) -> dict[str, float]:
         """Run a batch through the model, and hand the vectors to the listeners. The gradients are
-        found when the last of these gives back its own.
-
-        examples (Sequence[Example]): The batch.
-        RETURNS (dict[str, float]): The loss.
-        """
+        found when the last of these gives back its own."""
         docs = [example.predicted for example in examples]
         output = learn_syntax(self.model, docs)
         loss = self._mean_loss(examples, output)

@@ -26,7 +26,7 @@ from ..head import (
     trim,
     word_range,
 )
-from .net import ParsedSyntax, SyntaxNet, SyntaxTargets
+from .net import ParsedSyntax, SyntaxNet
 from .sentence_chunks import cut_at_ends, sentence_ends
 
 # Texts are read in chunks of at most so many tokens, that end with a sentence as far as marks tell.
@@ -35,14 +35,9 @@ CHUNK_TOKENS = 128
 
 
 class SyntaxOutput(NamedTuple):
-    """What a batch gives in training.
-
-    vectors (list[Floats2d]): The token vectors of each Doc.
-    lengths (list[list[int]]): The number of tokens of the chunks of each Doc.
-    find_loss (Callable): Takes the targets of all tokens, an array (3, n_tokens), and returns the
-        loss.
-    backprop (Callable): Takes the gradients of the vectors and, where there is one, the loss.
-    """
+    """What a batch gives in training: the token vectors of each Doc, the lengths of its chunks;
+    what makes the loss of the targets (3, n_tokens), and what takes the gradients of the vectors
+    and, where there is one, the loss."""
 
     vectors: list[Floats2d]
     lengths: list[list[int]]
@@ -76,7 +71,7 @@ def build_syntax(
     """
     return make_head(
         "syntax",
-        partial(_forward, dropout=dropout),
+        _forward,
         tok2vec,
         partial(
             SyntaxNet,
@@ -85,38 +80,31 @@ def build_syntax(
             layers=layers,
             arc_width=arc_width,
             label_width=label_width,
+            dropout=dropout,
         ),
         get_sizes=lambda model: {name: model.attrs[name] for name in ("n_tags", "n_labels")},
         n_outputs=width,
         # Set by the component.
         n_tags=1,
         n_labels=1,
-        # A function is not saved, so that the config of a loaded pipeline decides.
-        learn_syntax=partial(_learn, dropout=dropout),
     )
 
 
 def _forward(
-    model: Model, docs: Sequence[Doc], is_train: bool, *, dropout: float | None
+    model: Model, docs: Sequence[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[Sequence[Floats2d]], list[Doc]]]:
     docs = list(docs)
     if not is_train:
         return predict_syntax(model, docs)[0], lambda d_vectors: docs
-    output = _learn(model, docs, dropout=dropout)
+    output = learn_syntax(model, docs)
     return output.vectors, output.backprop
 
 
 def predict_syntax(
     model: Model, docs: Sequence[Doc], *, parse: bool = False
 ) -> tuple[list[Floats2d], list[ParsedSyntax]]:
-    """Make token vectors, and find the syntax.
-
-    model (Model): A `spacy_rst.Syntax.v1`.
-    docs (Sequence[Doc]): The Docs.
-    parse (bool): Whether the syntax is wanted.
-    RETURNS (tuple[list[Floats2d], list[ParsedSyntax]]): The vectors of each Doc, and the syntax of
-        what lies in its `word_range`, if that is wanted.
-    """
+    """Make token vectors, and find the syntax in the `word_range` of each Doc, if that is
+    wanted."""
     net: SyntaxNet = get_net(model)
     tokens = predict_tokens(model, docs)
     is_space = None
@@ -128,24 +116,15 @@ def predict_syntax(
 
 
 def learn_syntax(model: Model, docs: Sequence[Doc]) -> SyntaxOutput:
-    """Make token vectors for training.
-
-    model (Model): A `spacy_rst.Syntax.v1`.
-    docs (Sequence[Doc]): The Docs.
-    RETURNS (SyntaxOutput): The vectors, and what is needed to learn.
-    """
-    return model.attrs["learn_syntax"](model, list(docs))
-
-
-def _learn(model: Model, docs: Sequence[Doc], *, dropout: float | None) -> SyntaxOutput:
+    """Make token vectors for training, and what is needed to learn."""
     net: SyntaxNet = get_net(model)
     device = get_device(model)
-    tokens, backprop_tokens = learn_tokens(model, docs, dropout)
+    tokens, backprop_tokens = learn_tokens(model, docs)
     lengths = _chunk_lengths(docs)
     scores = net(tokens, [length for parts in lengths for length in parts])
 
     def find_loss(targets: np.ndarray) -> Tensor:
-        return net.loss(scores, SyntaxTargets(*torch.from_numpy(targets).to(device)))
+        return net.loss(scores, torch.from_numpy(targets).to(device))
 
     def backprop(d_vectors: Sequence[Floats2d], loss: Tensor | None = None) -> list[Doc]:
         gradient = xp2torch(model.ops.xp.concatenate(list(trim(docs, d_vectors))), device=device)

@@ -33,14 +33,9 @@ DISTANCES = (1, 2, 3, 4, 5, 7, 9, 13, 17, 33)
 
 @dataclass
 class SyntaxScores:
-    """What the net says about the tokens of some chunks, one after the other.
-
-    vectors (Tensor): Float (total_tokens, width), for what comes next.
-    tags (Tensor): Float (total_tokens, n_tags), logits.
-    heads (Tensor): Float (total_tokens, longest_chunk + 1), log probabilities of the tokens of the
-        same chunk; the last column is that of the root.
-    labels (Tensor): Float (total_tokens, n_labels), logits.
-    """
+    """What the net says about the tokens of some chunks, one after the other: vectors for what
+    comes next; logits of tags and of labels; log probabilities of heads, (total_tokens,
+    longest_chunk + 1), first the tokens of the same chunk, last the root."""
 
     vectors: Tensor
     tags: Tensor
@@ -49,27 +44,9 @@ class SyntaxScores:
 
 
 @dataclass
-class SyntaxTargets:
-    """Gold syntax of some chunks, `UNKNOWN` where there is none.
-
-    tags (Tensor): Long (total_tokens,).
-    heads (Tensor): Long (total_tokens,), counted from the first token of the chunk; -1 for a root.
-    labels (Tensor): Long (total_tokens,).
-    """
-
-    tags: Tensor
-    heads: Tensor
-    labels: Tensor
-
-
-@dataclass
 class ParsedSyntax:
-    """The likeliest syntax of a document.
-
-    tags (np.ndarray): Int (n_tokens,).
-    heads (np.ndarray): Int (n_tokens,), the number of each token's head; a root's is its own.
-    labels (np.ndarray): Int (n_tokens,).
-    """
+    """The likeliest syntax of a document: the numbers of tags, heads (its own for a root) and
+    labels, int (n_tokens,) each."""
 
     tags: np.ndarray
     heads: np.ndarray
@@ -83,12 +60,7 @@ class SyntaxNet(RecurrentNet):
     label, of its head's state and place, and of the labels of all arcs that cross the border before
     the token: where a clause begins few arcs cross, and their labels say what kind of clause it is.
 
-    token_width (int): Width of the token vectors that come in.
-    n_tags (int): Number of parts of speech.
-    n_labels (int): Number of labels of dependencies.
-    width, ... (int): The other sizes are described at `model.build_syntax`.
-    RAISES (RstError): For sizes that make no network.
-    """
+    The sizes are described at `model.build_syntax`."""
 
     def __init__(
         self,
@@ -101,9 +73,10 @@ class SyntaxNet(RecurrentNet):
         layers: int,
         arc_width: int,
         label_width: int,
+        dropout: float | None = None,
     ) -> None:
-        super().__init__()
-        self.check_sizes(
+        super().__init__(
+            dropout,
             token_width=token_width,
             n_tags=n_tags,
             n_labels=n_labels,
@@ -133,12 +106,7 @@ class SyntaxNet(RecurrentNet):
         self.normalize = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor, lengths: Sequence[int]) -> SyntaxScores:
-        """Parse chunks of text.
-
-        tokens (Tensor): Float (total_tokens, token_width), all chunks one after the other.
-        lengths (Sequence[int]): The number of tokens of each chunk, none of them 0.
-        RETURNS (SyntaxScores): What was found.
-        """
+        """Parse chunks of text, which lie one after the other; none may be empty."""
         states = torch.cat(run_packed(self.encoder, self.dropout(tokens).split(list(lengths)))[0])
         dropped = self.dropout(states)
         tags = self.tag(dropped)
@@ -173,18 +141,16 @@ class SyntaxNet(RecurrentNet):
     def _split(self, rows: Tensor) -> tuple[Tensor, ...]:
         return rows.split([self.arc_width, self.label_width, self.label_width], dim=-1)
 
-    def loss(self, scores: SyntaxScores, gold: SyntaxTargets) -> Tensor:
-        """Compare with gold syntax.
-
-        scores (SyntaxScores): What `forward` returned.
-        gold (SyntaxTargets): The gold syntax of the same chunks.
-        RETURNS (Tensor): The sum of the cross entropies of tags, heads and labels.
-        """
+    def loss(self, scores: SyntaxScores, gold: Tensor) -> Tensor:
+        """The sum of the cross entropies of tags, heads and labels. `gold`, long (3, total_tokens),
+        has heads that count from the first token of the chunk, -1 for a root; `UNKNOWN` stands
+        where there is nothing to learn."""
+        gold_tags, gold_heads, gold_labels = gold
         root = scores.heads.shape[1] - 1
-        heads = torch.where(gold.heads == -1, root, gold.heads)
-        tags = F.cross_entropy(scores.tags, gold.tags, reduction="sum")
-        labels = F.cross_entropy(scores.labels, gold.labels, reduction="sum")
-        return tags + labels + F.nll_loss(scores.heads, heads, reduction="sum")
+        gold_heads = torch.where(gold_heads == -1, root, gold_heads)
+        tags = F.cross_entropy(scores.tags, gold_tags, reduction="sum")
+        labels = F.cross_entropy(scores.labels, gold_labels, reduction="sum")
+        return tags + labels + F.nll_loss(scores.heads, gold_heads, reduction="sum")
 
     @torch.inference_mode()
     def predict(
@@ -193,61 +159,36 @@ class SyntaxNet(RecurrentNet):
         lengths: Sequence[Sequence[int]],
         is_space: np.ndarray | None = None,
     ) -> tuple[Tensor, list[ParsedSyntax]]:
-        """Make vectors for the tokens of documents, in bounded memory. Call `eval()` before.
-
-        tokens (Tensor): Float (total_tokens, token_width), all documents one after the other.
-        lengths (Sequence[Sequence[int]]): The number of tokens of the chunks of each document.
-        is_space (np.ndarray | None): If the likeliest syntax is wanted, too: bool (total_tokens,),
-            white space, which cannot be a head.
-        RETURNS (tuple[Tensor, list[ParsedSyntax]]): Float (total_tokens, width), and the syntax of
-            each document if that is wanted.
-        """
+        """Make vectors for the tokens of documents, given the lengths of the chunks of each, in
+        bounded memory; and, if it is told where white space is, which cannot be a head, also find
+        the likeliest syntax of each document. Call `eval()` before."""
         vectors = tokens.new_empty(len(tokens), self.mix.out_features)
-        parsed: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        tags, heads, labels = np.zeros((3, len(tokens)), dtype=np.int64)
         start = 0
         for batch in batch_by_size((n for part in lengths for n in part), BATCH_TOKENS, int):
             end = start + sum(batch)
             scores = self(tokens[start:end], batch)
             vectors[start:end] = scores.vectors
             if is_space is not None:
-                tags, labels = (
-                    part.argmax(1).cpu().numpy() for part in (scores.tags, scores.labels)
-                )
-                heads = scores.heads.cpu().numpy()
-                for first, last in pairwise(accumulate(batch, initial=0)):
-                    rows = slice(first, last)
-                    own_space = is_space[start + first : start + last]
-                    tree = find_tree(heads[rows], own_space)
-                    parsed.append((tags[rows], tree, labels[rows]))
+                tags[start:end] = scores.tags.argmax(1).cpu().numpy()
+                labels[start:end] = scores.labels.argmax(1).cpu().numpy()
+                head_scores = scores.heads.cpu().numpy()
+                for first, last in pairwise(accumulate(batch, initial=start)):
+                    rows = head_scores[first - start : last - start]
+                    heads[first:last] = first + find_tree(rows, is_space[first:last])
             start = end
-        return vectors, [] if is_space is None else _join_chunks(parsed, lengths)
-
-
-def _join_chunks(
-    chunks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], lengths: Sequence[Sequence[int]]
-) -> list[ParsedSyntax]:
-    """Put the chunks of each document together."""
-    documents = []
-    chunks_left = iter(chunks)
-    for parts in lengths:
-        own = [next(chunks_left) for _ in parts]
-        starts = accumulate(parts, initial=0)
-        tags, _, labels = (
-            np.concatenate([np.zeros(0, dtype=np.int64), *(chunk[i] for chunk in own)])
-            for i in range(3)
-        )
-        heads = [chunk[1] + start for chunk, start in zip(own, starts, strict=False)]
-        heads_of_all = np.concatenate([np.zeros(0, dtype=np.int64), *heads])
-        documents.append(ParsedSyntax(tags, heads_of_all, labels))
-    return documents
+        if is_space is None:
+            return vectors, []
+        documents = pairwise(accumulate(map(sum, lengths), initial=0))
+        return vectors, [
+            ParsedSyntax(tags[first:last], heads[first:last] - first, labels[first:last])
+            for first, last in documents
+        ]
 
 
 def _crossing(probs: Tensor, is_token: Tensor) -> Tensor:
-    """How likely the arc of each dependent crosses the border before each token.
-
-    probs: (chunks, dependents, heads), is_token: (chunks, tokens). Returns (chunks, borders,
-    dependents).
-    """
+    """How likely the arc of each dependent crosses the border before each token: (chunks, borders,
+    dependents), from `probs` (chunks, dependents, heads) and `is_token` (chunks, tokens)."""
     size = probs.shape[2]
     before = F.pad(probs.cumsum(2), (1, 0))[:, :, :size]
     places = torch.arange(size, device=probs.device)
@@ -274,13 +215,9 @@ def _place_of_head(probs: Tensor, places: Tensor) -> Tensor:
 
 def find_tree(scores: np.ndarray, is_barred: np.ndarray | None = None) -> np.ndarray:
     """Choose heads that make trees: the best ones, but where these form a circle, the token that
-    loses least takes its best head outside of all that hangs on the circle.
-
-    scores (np.ndarray): Float (n, columns), the log probability of each head; the first n columns
-        are the tokens, the last one is the root.
-    is_barred (np.ndarray | None): Bool (n,), tokens that cannot be heads.
-    RETURNS (np.ndarray): Int (n,), the head of each token; a root's is the token itself.
-    """
+    loses least takes its best head outside of all that hangs on the circle. `scores` (n, columns)
+    are the log probabilities of the heads: first the tokens, last the root. A root's head is the
+    token itself."""
     n_tokens = len(scores)
     scores = np.concatenate([scores[:, :n_tokens], scores[:, -1:]], axis=1)
     if is_barred is not None:

@@ -13,12 +13,8 @@ SHORTEST_SHARE = 0.25
 
 
 def cut_at_ends(ends: np.ndarray, size: int) -> list[int]:
-    """Cut a text into chunks that end with a sentence, as far as marks tell, or else anywhere.
-
-    ends (np.ndarray): Bool (n_tokens,), from `sentence_ends`.
-    size (int): The most tokens of a chunk.
-    RETURNS (list[int]): The number of tokens of each chunk.
-    """
+    """Cut a text into chunks of at most `size` tokens that end with a sentence, as far as marks
+    tell, or else anywhere. Returns the number of tokens of each."""
     if not len(ends):
         return []
     lengths: list[int] = []
@@ -33,8 +29,8 @@ def cut_at_ends(ends: np.ndarray, size: int) -> list[int]:
 
 
 def sentence_ends(doc: Doc) -> np.ndarray:
-    """RETURNS (np.ndarray): Bool (n_tokens,), tokens after which a sentence may end: a mark, or one
-    that closes a quotation or a bracket after it, or a line break."""
+    """Tokens after which a sentence may end: a mark, or one that closes a quotation or a bracket
+    after it, or a line break."""
     forms, form_of_token = np.unique(doc.to_array(ORTH), return_inverse=True)
     texts = [doc.vocab.strings[form] for form in forms.tolist()]
     is_mark = np.array([text[-1] in SENTENCE_ENDS for text in texts], dtype=bool)[form_of_token]

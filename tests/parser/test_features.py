@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import spacy
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -15,7 +16,6 @@ from spacy_rst.parser.features import (
     BOUNDARY_KINDS,
     LAYOUT_FEATURES,
     MARK_FEATURES,
-    N_FEATURES,
     describe_edus,
 )
 from spacy_rst.parser.spans import CODES_OF_A_KIND, Boundaries
@@ -92,11 +92,6 @@ def test_sees_a_blank_line_wherever_its_token_belongs(place):
     doc.spans["edus"] = [doc[start:end] for start, end in borders[place]]
     found = [i for i, names in enumerate(marks_of(doc)) if "paragraph_precedes" in names]
     assert found == [1]
-
-
-def test_sees_paragraphs_of_doc_from_edus():
-    described = from_edus("One.", "Two.", "Three.", paragraph_starts=[2])
-    assert ["paragraph_precedes" in names for names in described] == [False, False, True]
 
 
 def test_uses_sentence_starts_where_there_are_any():
@@ -200,42 +195,31 @@ def test_an_unknown_layout_is_the_same_as_none():
     assert all("is_unknown" in names for names in names_of(plain))
 
 
-def test_a_doc_without_edus_has_no_rows():
-    features, kinds, levels = describe_edus(NLP(" \n\n "), [])
-    assert features.shape == (0, N_FEATURES) and len(kinds) == len(levels) == 0
-
-
 @given(
     st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=3),
 )
 def test_codes_compare_a_boundary_with_those_around_it(documents):
     levels = np.concatenate(documents)
-    counts = [len(document) for document in documents]
-    boundaries = Boundaries(levels, levels, counts)
+    boundaries = Boundaries(levels, levels, [len(document) for document in documents])
     offset = 0
-    for count in counts:
-        for start in range(offset, offset + count):
-            for end in range(start + 2, offset + count + 1):
-                inside = range(start + 1, end)
-                expected = []
-                for split in inside:
-                    before, after = levels[start + 1 : split], levels[split + 1 : end]
-                    own = levels[split]
-                    flags = (
-                        not (before > own).any(),
-                        not (after > own).any(),
-                        not (before >= own).any(),
-                        not (after >= own).any(),
-                    )
-                    bits = sum(bool(flag) * 2**place for place, flag in enumerate(flags[::-1]))
-                    expected.append(own * CODES_OF_A_KIND + bits)
-                splits = torch.tensor(inside)
-                codes = boundaries.codes(
-                    torch.full_like(splits, start), splits, torch.full_like(splits, end)
+    for document in documents:
+        places = range(offset, offset + len(document) + 1)
+        for start, end in combinations(places, 2):
+            expected = []
+            for split in range(start + 1, end):
+                own, before, after = (
+                    levels[split],
+                    levels[start + 1 : split],
+                    levels[split + 1 : end],
                 )
-                assert codes.tolist() == expected
-                assert boundaries.codes_within(start, end).tolist() == expected
-        offset += count
+                stronger = (before > own).any(), (after > own).any()
+                as_strong = (before >= own).any(), (after >= own).any()
+                bits = [8, 4, 2, 1]
+                flags = zip(bits, stronger + as_strong, strict=True)
+                code = sum(bit for bit, is_near in flags if not is_near)
+                expected.append(own * CODES_OF_A_KIND + code)
+            assert boundaries.codes_within(start, end).tolist() == expected
+        offset += len(document)
 
 
 # With spaCy

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import spacy
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import fix_random_seed, minibatch
-from thinc.api import Adam
+from spacy.util import fix_random_seed
 
 from spacy_rst.treebank.corpus import make_example
 from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, parser_config
+from tests.parser.pipelines import train as train_parser
 from tests.sample import sample_docs
 
 
@@ -40,13 +41,18 @@ def segmenter_pipeline(settings: dict[str, Any] | None = None, **model: Any) -> 
     return nlp
 
 
-def joint_pipeline() -> Language:
-    """A segmenter and a parser that listen to the same tok2vec."""
+def joint_pipeline(
+    encoder: str = "tok2vec",
+    model: dict[str, Any] = OWN_TOK2VEC,
+    listener: dict[str, Any] = TOK2VEC_LISTENER,
+    splitter: str = "span",
+) -> Language:
+    """A segmenter and a parser that listen to the same encoder."""
     fix_random_seed(0)
     nlp = spacy.blank("xx")
-    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
-    nlp.add_pipe("edu_segmenter", config=segmenter_config(TOK2VEC_LISTENER))
-    nlp.add_pipe("rst_parser", config=parser_config(TOK2VEC_LISTENER, splitter="span"))
+    nlp.add_pipe(encoder, config={"model": model})
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
+    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter=splitter))
     return nlp
 
 
@@ -55,25 +61,5 @@ def sample_examples(nlp: Language, languages: Sequence[str] = ("eu", "en")) -> l
     return [make_example(nlp, doc, gold_edus=False) for doc in sample_docs(nlp, languages)]
 
 
-def train(
-    nlp: Language,
-    examples: Sequence[Example],
-    *,
-    goals: Sequence[str] = ("edu_span_f",),
-    epochs: int = 60,
-    learn_rate: float = 0.01,
-) -> list[dict[str, float]]:
-    """Initialize a pipeline and train it until the scores named as goals are 1, or the epochs are
-    over. Returns the losses of each epoch."""
-    optimizer = Adam(learn_rate, use_averages=False)
-    nlp.initialize(lambda: examples, sgd=optimizer)
-    history: list[dict[str, float]] = []
-    for epoch in range(epochs):
-        history.append({})
-        for batch in minibatch(examples, 4):
-            nlp.update(batch, sgd=optimizer, losses=history[-1])
-        if epoch % 5 == 4:
-            scores = nlp.evaluate(examples)
-            if all(scores[goal] == 1.0 for goal in goals):
-                break
-    return history
+# Trains a pipeline until it knows the EDUs by heart.
+train = partial(train_parser, goals=("edu_span_f",), learn_rate=0.01)

@@ -75,11 +75,6 @@ def test_a_sentence_that_begins_with_white_space_is_marked_at_its_word():
     assert marked(doc, borders.choose_starts(nothing, use_sentences=False)) == ["One"]
 
 
-def test_the_first_word_is_a_start_even_behind_white_space():
-    doc = NLP("\n\n  one two")
-    assert marked(doc, hard_starts(doc)) == ["one"]
-
-
 def test_edus_are_trimmed_but_may_hold_white_space():
     doc = NLP(" one\ntwo \n\n three   four \n")
     starts = hard_starts(doc)
@@ -95,6 +90,7 @@ def test_no_text_no_edus(text):
     doc = NLP(text)
     assert segmented(doc, np.ones(len(doc), dtype=bool)) == []
     assert not hard_starts(doc).any()
+    assert describe_tokens(doc, borders_of(doc)).shape == (len(doc), N_FEATURES)
 
 
 @given(
@@ -201,11 +197,6 @@ def test_features_say_what_the_text_shows():
         {"is_space", "after_sentence_end"},
         {"upper_case", "after_sentence_end", "starts_line", "starts_paragraph", "starts_sentence"},
     ]
-
-
-def test_an_empty_doc_has_no_features():
-    doc = NLP("")
-    assert describe_tokens(doc, borders_of(doc)).shape == (0, N_FEATURES)
 
 
 MARKDOWN = """# A title. With two sentences

@@ -35,11 +35,6 @@ def test_other_scripts_are_split_as_before(text):
     assert [token.text for token in NLP(text)] == [token.text for token in PLAIN(text)]
 
 
-@given(st.text(st.sampled_from("a狗，。か\u3099\ufe00 .\n(（３")))
-def test_no_character_is_lost(text):
-    assert NLP(text).text == text
-
-
 def test_survives_a_reload(tmp_path):
     NLP.to_disk(tmp_path)
     assert len(spacy.load(tmp_path)("狗睡")) == 2
@@ -72,7 +67,11 @@ def test_spacy_is_never_given_an_endless_run(text, run):
     ]
 
 
-@given(st.text(st.sampled_from('ab(" \n'), max_size=900), st.integers(1, 5), st.integers(1, 9))
+@given(
+    st.text(st.sampled_from('ab狗，か\u3099\ufe00(" \n'), max_size=900),
+    st.integers(1, 5),
+    st.integers(1, 9),
+)
 def test_cut_texts_keep_their_characters(text, max_marks, max_characters):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokenizer, "MAX_CHARACTERS", max_characters)

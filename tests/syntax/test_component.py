@@ -48,19 +48,11 @@ def make_pipeline(**settings):
 
 def with_syntax(doc):
     """A copy of a Doc in which each token hangs on the first of its EDU, and that is a root."""
-    firsts = np.zeros(len(doc), dtype=int)
-    for edu in doc.spans["edus"]:
-        firsts[edu.start : edu.end] = edu.start
-    copy = Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        heads=firsts.tolist(),
-        deps=["ROOT" if first == number else "dep" for number, first in enumerate(firsts)],
-        pos=["VERB" if first == number else "NOUN" for number, first in enumerate(firsts)],
-    )
-    copy.spans["edus"] = [copy[edu.start : edu.end] for edu in doc.spans["edus"]]
-    copy.user_data |= doc.user_data
+    copy = doc.copy()
+    for edu in copy.spans["edus"]:
+        for token in edu:
+            token.head, token.dep_, token.pos_ = edu[0], "dep", "NOUN"
+        edu[0].dep_, edu[0].pos_ = "ROOT", "VERB"
     return copy
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from spacy_rst.syntax.net import UNKNOWN, SyntaxNet, SyntaxTargets, _crossing, find_tree
+from spacy_rst.syntax.net import UNKNOWN, SyntaxNet, _crossing, find_tree
 
 WIDTH = 6
 
@@ -42,10 +42,10 @@ def test_heads_are_probabilities_without_the_token_itself(net):
 def test_loss_counts_what_is_known_alone(net):
     scores = net(torch.randn(3, WIDTH), [3])
     unknown = torch.full((3,), UNKNOWN)
-    assert net.loss(scores, SyntaxTargets(unknown, unknown, unknown)) == 0
+    assert net.loss(scores, torch.stack([unknown] * 3)) == 0
     heads = torch.tensor([-1, 0, UNKNOWN])
     expected = -(scores.heads[0, 3] + scores.heads[1, 0])
-    torch.testing.assert_close(net.loss(scores, SyntaxTargets(unknown, heads, unknown)), expected)
+    torch.testing.assert_close(net.loss(scores, torch.stack([unknown, heads, unknown])), expected)
 
 
 def test_arcs_cross_the_borders_between_dependent_and_head():

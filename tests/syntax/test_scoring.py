@@ -4,12 +4,12 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
 
 from spacy_rst.syntax.component import score_syntax
 
 NLP = spacy.blank("xx")
 WORDS = ["Ann", "saw", "the", "sea", "."]
+PLAIN = Doc(NLP.vocab, words=WORDS)
 GOLD = {
     "heads": [1, 1, 3, 1, 1],
     "deps": ["nsubj", "ROOT", "det", "obj", "punct"],
@@ -26,16 +26,8 @@ def make_doc(**changes):
     return Doc(NLP.vocab, words=WORDS, **columns)
 
 
-def without_syntax():
-    return Doc(NLP.vocab, words=WORDS)
-
-
 def score(*predictions, gold=None):
     return score_syntax([Example(predicted, gold or make_doc()) for predicted in predictions])
-
-
-def test_is_registered():
-    assert registry.scorers.get("spacy_rst.syntax_scorer.v1")() is score_syntax
 
 
 @pytest.mark.parametrize(
@@ -53,13 +45,10 @@ def test_tags_heads_and_labels_are_counted(changes, tags, heads, labels):
     assert scores == pytest.approx({"pos_acc": tags, "dep_uas": heads, "dep_las": labels})
 
 
-def test_tokens_are_pooled_over_documents():
-    assert score(make_doc(), make_doc(pos={0: "NOUN"}))["pos_acc"] == pytest.approx(9 / 10)
-
-
-def test_documents_without_syntax_do_not_count():
+def test_tokens_are_pooled_over_the_documents_with_syntax():
     wrong = make_doc(pos={0: "NOUN"})
-    assert score(wrong, without_syntax()) == score(wrong)
-    assert score(make_doc(), gold=without_syntax()) == {}
-    assert score(without_syntax()) == {}
+    assert score(make_doc(), wrong)["pos_acc"] == pytest.approx(9 / 10)
+    assert score(wrong, PLAIN) == score(wrong)
+    assert score(make_doc(), gold=PLAIN) == {}
+    assert score(PLAIN) == {}
     assert score_syntax([]) == {}
