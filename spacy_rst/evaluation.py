@@ -30,15 +30,8 @@ EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "p
 def read_gold(
     paths: Sequence[Path], vocab: Vocab, *, edus_only: bool = False, **filters: Any
 ) -> list[Doc]:
-    """Read the gold Docs that have a tree.
-
-    paths (Sequence[Path]): Files and folders.
-    vocab (Vocab): The vocabulary.
-    edus_only (bool): Read Docs with EDUs and no tree, too.
-    **filters (Any): Settings of the `Corpus` reader, such as `languages`.
-    RETURNS (list[Doc]): The Docs.
-    RAISES (RstError): If there are none.
-    """
+    """Read the gold Docs that have a tree, or EDUs if these are enough, from files and folders.
+    Filters are settings of the `Corpus` reader, such as `languages`."""
     docs = [doc for path in paths for doc in Corpus(path, **filters).read(vocab)]
     docs = [doc for doc in docs if has_tree(doc) or (edus_only and doc.spans.get(EDUS_KEY))]
     if not docs:
@@ -47,22 +40,15 @@ def read_gold(
 
 
 def has_tree(doc: Doc) -> bool:
-    """RETURNS (bool): Whether a tree is stored on a Doc."""
+    """Whether a tree is stored on a Doc."""
     return doc.user_data.get(TREE_KEY) is not None
 
 
 def parse_docs(
     nlp: Language, docs: Iterable[Doc], *, edus: str = "gold", batch_size: int | None = None
 ) -> list[Example]:
-    """Parse the texts of gold Docs.
-
-    nlp (Language): The pipeline.
-    docs (Iterable[Doc]): The gold Docs.
-    edus (str): "gold" keeps the gold tokens and EDUs and leaves segmenters out; "predicted" runs
-        the whole pipeline on the text.
-    batch_size (int | None): Documents to buffer.
-    RETURNS (list[Example]): The parsed Docs with their gold ones.
-    """
+    """Parse the texts of gold Docs. With "gold" EDUs, these and the gold tokens are kept and
+    segmenters left out; with "predicted" ones, the whole pipeline runs on the text."""
     disable: list[str] = []
     if edus == "gold":
         examples = [make_example(nlp, doc) for doc in docs]
@@ -80,28 +66,23 @@ def parse_docs(
 
 
 def makes_edus(nlp: Language, name: str) -> bool:
-    """RETURNS (bool): Whether a component makes EDUs, which it says with an attribute: others may
-    assign `doc.spans`, too."""
+    """Whether a component makes EDUs. It says so itself: others may assign `doc.spans`, too."""
     return getattr(nlp.get_pipe(name), "makes_edus", False)
 
 
 def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict[str, Any]:
-    """Score parsed documents.
+    """Score parsed documents: all of them, per language, and per treebank where there are several.
 
-    examples (Sequence[Example]): The documents.
-    baselines (bool): Score the trees of `baselines.BASELINES` over the same EDUs, too, each with
-        the commonest gold label of the documents that are scored together.
-    RETURNS (dict[str, Any]): The number of documents and the scores between 0 and 1: of all
-        documents, per language, per treebank where there are several, and the same for each of the
-        `baselines`.
+    baselines (bool): Do the same for the trees of `baselines.BASELINES` over the same EDUs, each
+        with the commonest gold label of the documents that are scored together.
     """
-    report = {"documents": len(examples), "scores": _scores(examples), **_group_scores(examples)}
+    report: dict[str, Any] = {"documents": len(examples), "scores": _scores(examples)}
+    report |= _group_scores(examples)
     if baselines:
-        parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
-        report["baselines"] = {
-            name: _scores(parse(examples)) | _group_scores(examples, parse)
-            for name, parse in parsers.items()
-        }
+        report["baselines"] = {}
+        for name in BASELINES:
+            parse = partial(baseline_examples, name=name)
+            report["baselines"][name] = _scores(parse(examples)) | _group_scores(examples, parse)
     return report
 
 

@@ -70,14 +70,13 @@ def translate_checked(
 
 
 def unknown_pair(engine: Translator, source: str, target: str, known: Iterable[str]) -> RstError:
-    """RETURNS (RstError): That an engine does not translate between two languages."""
+    """The error for an engine that does not translate between two languages."""
     names = ", ".join(sorted(known)) or "nothing"
-    return RstError(
-        Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
-    )
+    message = Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
+    return RstError(message)
 
 
 def file_digest(file: Path) -> bytes:
-    """RETURNS (bytes): A digest of a file's content."""
+    """Digest a file's content."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()
