@@ -97,19 +97,16 @@ def _scores(examples: Sequence[Example]) -> dict[str, Any]:
 
 def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
     """Score the documents of each language, and of each treebank where there are several."""
-    groups: dict[str, dict[str, list[Example]]] = {
-        "per_lang": defaultdict(list),
-        "per_treebank": defaultdict(list),
+    keys: dict[str, Callable[[Doc], str | None]] = {
+        "per_lang": original_language,
+        "per_treebank": partial(get_meta, key=TREEBANK_KEY),
     }
-    for example in examples:
-        gold = example.reference
-        names = {"per_lang": original_language(gold), "per_treebank": get_meta(gold, TREEBANK_KEY)}
-        for part, name in names.items():
-            if name is not None:
-                groups[part][name].append(example)
-    if len(groups["per_treebank"]) < 2:
-        del groups["per_treebank"]
-    return {
-        part: {name: _scores(parse(named[name])) for name in sorted(named)}
-        for part, named in groups.items()
-    }
+    report = {}
+    for part, key in keys.items():
+        groups: dict[str, list[Example]] = defaultdict(list)
+        for example in examples:
+            if (name := key(example.reference)) is not None:
+                groups[name].append(example)
+        if part == "per_lang" or len(groups) > 1:
+            report[part] = {name: _scores(parse(groups[name])) for name in sorted(groups)}
+    return report

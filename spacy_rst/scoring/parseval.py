@@ -64,11 +64,9 @@ def rst_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpa
 
 def original_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpans:
     """Map the spans that original Parseval compares to their nuclearity and relation."""
-    spans: dict[tuple[int, int], tuple[str, str]] = {}
-    for start, _, end, label in splits:
-        relation, nuclearity = split_label(label)
-        spans[span_offsets(start, end, edus)] = (nuclearity, relation)
-    return spans
+    return {
+        span_offsets(start, end, edus): split_label(label)[::-1] for start, _, end, label in splits
+    }
 
 
 SPANS_BY_METHOD = {"rst": rst_spans, "original": original_spans}

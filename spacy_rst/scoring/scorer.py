@@ -11,7 +11,7 @@ from spacy.util import registry
 
 from ..doc import get_tree, original_language, trimmed_chars
 from ..tree import RstTree
-from .parseval import METRICS, SPANS_BY_METHOD, SpanCounts, count_trees, macro_scores, micro_scores
+from .parseval import METRICS, SPANS_BY_METHOD, SpanCounts, count_spans, macro_scores, micro_scores
 
 PREFIX = "rst_"
 LANGUAGE_MEAN_PREFIX = f"{PREFIX}lang_mean_"
@@ -59,16 +59,11 @@ def language_mean_key(key: str) -> str:
 
 def count_example(example: Example) -> Counts:
     """Compare the trees of a document, which has a gold one, by the characters that they cover."""
-    gold, predicted = get_tree(example.reference), get_tree(example.predicted)
+    trees = get_tree(example.reference), get_tree(example.predicted)
+    given = [((), ()) if tree is None else (tree.splits, edu_chars(tree)) for tree in trees]
     return {
-        method: count_trees(
-            () if gold is None else gold.splits,
-            () if predicted is None else predicted.splits,
-            method=method,
-            gold_edus=edu_chars(gold),
-            predicted_edus=edu_chars(predicted),
-        )
-        for method in SPANS_BY_METHOD
+        method: count_spans(*(list_spans(*splits_and_edus) for splits_and_edus in given))
+        for method, list_spans in SPANS_BY_METHOD.items()
     }
 
 

@@ -78,11 +78,7 @@ class TranslatedRstParser(PipelinePipe):
         self.bundled = None
 
     def parse(self, docs: Sequence[Doc]) -> None:
-        """Parse Docs together.
-
-        docs (Sequence[Doc]): The Docs, with EDUs.
-        RAISES (RstError): If EDUs are missing or wrong, or they cannot be translated.
-        """
+        """Parse Docs with EDUs together."""
         n_edus = [len(get_edus(doc)) for doc in docs]
         divisible = [doc for doc, number in zip(docs, n_edus, strict=True) if number > 1]
         if divisible:

@@ -51,10 +51,7 @@ class EngineUnavailable(RstError):
 def translate_checked(
     engine: Translator, segments: Sequence[str], source: str, target: str
 ) -> list[str]:
-    """Translate segments like `Translator.translate`. Without segments, the engine is not asked.
-
-    RAISES (RstError): If the engine fails, or does not give one string for each segment.
-    """
+    """Translate segments, if there are any, and check that each has one string in return."""
     if not segments:
         return []
     translations = list(engine.translate(segments, source, target))
