@@ -77,17 +77,6 @@ def test_nuclearity_and_relation_are_judged_independently(label, rst, original):
     assert count_trees(PAIR, predicted, method="original") == SpanCounts(1, 1, 1, *original)
 
 
-def test_micro_and_macro_over_two_documents():
-    """The worked example and a pair that is right: 3 of 4 and 2 of 2 spans, and so on."""
-    documents = [(GOLD, PREDICTED), (PAIR, PAIR)]
-    rst = [count_trees(*document, method="rst") for document in documents]
-    assert micro_scores(rst) == F1Scores(5 / 6, 1 / 2, 1 / 2, 1 / 2)
-    assert macro_scores(rst) == F1Scores(7 / 8, 5 / 8, 5 / 8, 5 / 8)
-    original = [count_trees(*document, method="original") for document in documents]
-    assert micro_scores(original) == F1Scores(2 / 3, 1 / 3, 1 / 3, 1 / 3)
-    assert macro_scores(original) == F1Scores(3 / 4, 1 / 2, 1 / 2, 1 / 2)
-
-
 # Predicted EDUs
 
 

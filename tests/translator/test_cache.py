@@ -84,16 +84,6 @@ def test_odd_texts_survive(path):
     assert again.n_translated == 0
 
 
-def test_what_was_finished_before_an_engine_died_is_kept(path):
-    segments = [str(number) for number in range(10)]
-    first = CachedTranslator(ShoutingTranslator(fails_at="7"), path, batch_size=3)
-    with pytest.raises(RstError, match="R999"):
-        first.translate(segments, "es", "en")
-    second = ShoutingTranslator()
-    assert CachedTranslator(second, path).translate(segments, "es", "en") == segments
-    assert second.asked == ["6", "7", "8", "9"]
-
-
 def test_a_batch_with_a_missing_translation_is_not_kept(path):
     with pytest.raises(RstError, match="R604"):
         CachedTranslator(AnsweringTranslator("x"), path).translate(["a", "b"], "es", "en")

@@ -30,16 +30,19 @@ def test_translations_come_as_the_engine_gives_them_if_it_must_be_asked():
     assert engine.calls == [(["a", "b"], "es", "en")]
 
 
-@pytest.mark.parametrize("answers", [("one",), ("one", "two", "three"), ()])
-def test_every_segment_needs_its_translation(answers):
-    with pytest.raises(RstError, match=r"R604.*'answers'.*2 segments"):
+@pytest.mark.parametrize(
+    "answers, problem",
+    [
+        (("one",), "2 segments"),
+        (("one", "two", "three"), "2 segments"),
+        ((), "2 segments"),
+        (("A", None), "'b'"),
+        (("A", "\ud83d"), "'b'"),
+    ],
+)
+def test_every_segment_needs_a_string_of_whole_characters(answers, problem):
+    with pytest.raises(RstError, match=f"R604.*'answers'.*{problem}"):
         translate_checked(AnsweringTranslator(*answers), ["a", "b"], "es", "en")
-
-
-@pytest.mark.parametrize("answer", [None, "\ud83d"])
-def test_translations_are_strings_of_whole_characters(answer):
-    with pytest.raises(RstError, match=r"R604.*'answers'.*'b'"):
-        translate_checked(AnsweringTranslator("A", answer), ["a", "b"], "es", "en")
 
 
 def test_spacy_finds_the_registry_without_importing_the_package(tmp_path):
