@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain
@@ -109,16 +109,14 @@ def pool(agreements: Sequence[Agreement]) -> Agreement:
     agreements (Sequence[Agreement]): Those of the documents, at least one.
     RETURNS (Agreement): That of all of them.
     """
-
-    def total(counts: Iterable[tuple[int, ...]]) -> Iterator[int]:
-        return map(sum, zip(*counts, strict=True))
-
+    edus = zip(*(agreement.edus for agreement in agreements), strict=True)
+    spans = {
+        method: zip(*(agreement.spans[method] for agreement in agreements), strict=True)
+        for method in SPANS_BY_METHOD
+    }
     return Agreement(
-        edus=EduCounts(*total(agreement.edus for agreement in agreements)),
-        spans={
-            method: SpanCounts(*total(agreement.spans[method] for agreement in agreements))
-            for method in SPANS_BY_METHOD
-        },
+        edus=EduCounts(*map(sum, edus)),
+        spans={method: SpanCounts(*map(sum, columns)) for method, columns in spans.items()},
         labels=tuple(chain.from_iterable(agreement.labels for agreement in agreements)),
         differences=tuple(chain.from_iterable(agreement.differences for agreement in agreements)),
     )
