@@ -22,7 +22,6 @@ from .scoring.segmentation import score_edus
 from .treebank.corpus import Corpus, copy_language, make_example
 
 Parse = Callable[[Sequence[Example]], list[Example]]
-PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
 # What a choice of EDUs stands for: the runs to make.
 EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "predicted"]}
 
@@ -91,7 +90,7 @@ def _scores(examples: Sequence[Example]) -> dict[str, Any]:
     return {
         key: value
         for key, value in scores.items()
-        if key not in PER_LANGUAGE and not key.startswith(LANGUAGE_MEAN_PREFIX)
+        if not key.endswith("_per_lang") and not key.startswith(LANGUAGE_MEAN_PREFIX)
     }
 
 

@@ -23,11 +23,8 @@ def left_branching(n_edus: int, label: str) -> list[Split]:
 
 
 def sentence_wise(sentence_ends: Sequence[bool], label: str) -> list[Split]:
-    """Branch to the right over the sentences, and within each of them over its EDUs.
-
-    sentence_ends (Sequence[bool]): For each EDU, whether a sentence ends with it. The last one
-        ends its sentence in any case.
-    """
+    """Branch to the right over the sentences, and within each of them over its EDUs: those at which
+    a sentence ends are marked, and the last one counts as such."""
     n_edus = len(sentence_ends)
     ends = [number for number, is_end in enumerate(sentence_ends[:-1], start=1) if is_end]
     splits = []
