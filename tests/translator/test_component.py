@@ -171,6 +171,11 @@ def test_a_saved_pipeline_needs_no_other_folder(english_folder, tmp_path, as_byt
     assert trees[0].splits == trees[1].splits and trees[0].scores == trees[1].scores
 
 
+def test_a_bundled_parser_is_saved_like_any_other(tmp_path):
+    TranslatedRstParser(parser="xx_rst_sm").to_disk(tmp_path)
+    assert (tmp_path / "pipeline" / "rst_parser").is_dir()
+
+
 def test_the_parser_is_loaded_when_it_is_needed(english_folder, tmp_path):
     nlp = spacy.blank("es")
     component = nlp.add_pipe("translated_rst_parser", config={"parser": str(tmp_path / "later")})
