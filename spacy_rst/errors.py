@@ -377,10 +377,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "The component '{name}' has no {part}. Name one in its config, [components.{name}], or set "
         "its attribute {part}."
     )
-    R633 = (
-        "The pipeline '{parser}' gave a translation no tree. It needs an 'rst_parser' that is not "
-        "disabled; its components are: {pipes}."
-    )
 
     # Agreement
     R740 = (

@@ -22,7 +22,6 @@ from .scoring.segmentation import score_edus
 from .treebank.corpus import Corpus, copy_language, make_example
 
 Parse = Callable[[Sequence[Example]], list[Example]]
-PER_LANGUAGE = ("edu_per_lang", "rst_per_lang")
 # What a choice of EDUs stands for: the runs to make.
 EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "predicted"]}
 
@@ -30,15 +29,8 @@ EDU_SOURCES = {"gold": ["gold"], "predicted": ["predicted"], "both": ["gold", "p
 def read_gold(
     paths: Sequence[Path], vocab: Vocab, *, edus_only: bool = False, **filters: Any
 ) -> list[Doc]:
-    """Read the gold Docs that have a tree.
-
-    paths (Sequence[Path]): Files and folders.
-    vocab (Vocab): The vocabulary.
-    edus_only (bool): Read Docs with EDUs and no tree, too.
-    **filters (Any): Settings of the `Corpus` reader, such as `languages`.
-    RETURNS (list[Doc]): The Docs.
-    RAISES (RstError): If there are none.
-    """
+    """Read the gold Docs that have a tree, or EDUs if these are enough, from files and folders.
+    Filters are settings of the `Corpus` reader, such as `languages`."""
     docs = [doc for path in paths for doc in Corpus(path, **filters).read(vocab)]
     docs = [doc for doc in docs if has_tree(doc) or (edus_only and doc.spans.get(EDUS_KEY))]
     if not docs:
@@ -47,22 +39,15 @@ def read_gold(
 
 
 def has_tree(doc: Doc) -> bool:
-    """RETURNS (bool): Whether a tree is stored on a Doc."""
+    """Whether a tree is stored on a Doc."""
     return doc.user_data.get(TREE_KEY) is not None
 
 
 def parse_docs(
     nlp: Language, docs: Iterable[Doc], *, edus: str = "gold", batch_size: int | None = None
 ) -> list[Example]:
-    """Parse the texts of gold Docs.
-
-    nlp (Language): The pipeline.
-    docs (Iterable[Doc]): The gold Docs.
-    edus (str): "gold" keeps the gold tokens and EDUs and leaves segmenters out; "predicted" runs
-        the whole pipeline on the text.
-    batch_size (int | None): Documents to buffer.
-    RETURNS (list[Example]): The parsed Docs with their gold ones.
-    """
+    """Parse the texts of gold Docs. With "gold" EDUs, these and the gold tokens are kept and
+    segmenters left out; with "predicted" ones, the whole pipeline runs on the text."""
     disable: list[str] = []
     if edus == "gold":
         examples = [make_example(nlp, doc) for doc in docs]
@@ -80,28 +65,23 @@ def parse_docs(
 
 
 def makes_edus(nlp: Language, name: str) -> bool:
-    """RETURNS (bool): Whether a component makes EDUs, which it says with an attribute: others may
-    assign `doc.spans`, too."""
+    """Whether a component makes EDUs. It says so itself: others may assign `doc.spans`, too."""
     return getattr(nlp.get_pipe(name), "makes_edus", False)
 
 
 def make_report(examples: Sequence[Example], *, baselines: bool = False) -> dict[str, Any]:
-    """Score parsed documents.
+    """Score parsed documents: all of them, per language, and per treebank where there are several.
 
-    examples (Sequence[Example]): The documents.
-    baselines (bool): Score the trees of `baselines.BASELINES` over the same EDUs, too, each with
-        the commonest gold label of the documents that are scored together.
-    RETURNS (dict[str, Any]): The number of documents and the scores between 0 and 1: of all
-        documents, per language, per treebank where there are several, and the same for each of the
-        `baselines`.
+    baselines (bool): Do the same for the trees of `baselines.BASELINES` over the same EDUs, each
+        with the commonest gold label of the documents that are scored together.
     """
-    report = {"documents": len(examples), "scores": _scores(examples), **_group_scores(examples)}
+    report: dict[str, Any] = {"documents": len(examples), "scores": _scores(examples)}
+    report |= _group_scores(examples)
     if baselines:
-        parsers = {name: partial(baseline_examples, name=name) for name in BASELINES}
-        report["baselines"] = {
-            name: _scores(parse(examples)) | _group_scores(examples, parse)
-            for name, parse in parsers.items()
-        }
+        report["baselines"] = {}
+        for name in BASELINES:
+            parse = partial(baseline_examples, name=name)
+            report["baselines"][name] = _scores(parse(examples)) | _group_scores(examples, parse)
     return report
 
 
@@ -110,25 +90,22 @@ def _scores(examples: Sequence[Example]) -> dict[str, Any]:
     return {
         key: value
         for key, value in scores.items()
-        if key not in PER_LANGUAGE and not key.startswith(LANGUAGE_MEAN_PREFIX)
+        if not key.endswith("_per_lang") and not key.startswith(LANGUAGE_MEAN_PREFIX)
     }
 
 
 def _group_scores(examples: Sequence[Example], parse: Parse = list) -> dict[str, dict[str, Any]]:
     """Score the documents of each language, and of each treebank where there are several."""
-    groups: dict[str, dict[str, list[Example]]] = {
-        "per_lang": defaultdict(list),
-        "per_treebank": defaultdict(list),
+    keys: dict[str, Callable[[Doc], str | None]] = {
+        "per_lang": original_language,
+        "per_treebank": partial(get_meta, key=TREEBANK_KEY),
     }
-    for example in examples:
-        gold = example.reference
-        names = {"per_lang": original_language(gold), "per_treebank": get_meta(gold, TREEBANK_KEY)}
-        for part, name in names.items():
-            if name is not None:
-                groups[part][name].append(example)
-    if len(groups["per_treebank"]) < 2:
-        del groups["per_treebank"]
-    return {
-        part: {name: _scores(parse(named[name])) for name in sorted(named)}
-        for part, named in groups.items()
-    }
+    report = {}
+    for part, key in keys.items():
+        groups: dict[str, list[Example]] = defaultdict(list)
+        for example in examples:
+            if (name := key(example.reference)) is not None:
+                groups[name].append(example)
+        if part == "per_lang" or len(groups) > 1:
+            report[part] = {name: _scores(parse(groups[name])) for name in sorted(groups)}
+    return report

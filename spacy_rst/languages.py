@@ -31,30 +31,20 @@ SEPARATOR = re.compile("[-_]")
 
 
 def normal_code(code: str) -> str:
-    """Normalize a language's code: two letters where there is such a code, and its region in
-    capitals after an underscore.
-
-    code (str): The code, e.g. "spa" or "pt-br".
-    RETURNS (str): The code, e.g. "es" or "pt_BR".
-    """
+    """Normalize a language's code: "es" for "spa", "pt_BR" for "pt-br"."""
     language, *region = SEPARATOR.split(code.strip(), maxsplit=1)
     language = language.lower()
     return "_".join([TO_ALPHA_2.get(language, language), *(part.upper() for part in region)])
 
 
 def base_code(code: str) -> str:
-    """RETURNS (str): A language's code without its region: "pt" for "pt_BR"."""
+    """Normalize a language's code and drop its region: "pt" for "pt_BR"."""
     return normal_code(code).split("_")[0]
 
 
 @lru_cache(maxsize=32)
 def blank_pipeline(lang: str = MULTI_LANGUAGE) -> Language:
-    """Get the tokenizer of a language.
-
-    lang (str): The language's code, "xx" for none in particular.
-    RETURNS (Language): spaCy's blank pipeline.
-    RAISES (RstError): If spaCy has none, or needs another package for it.
-    """
+    """Get spaCy's blank pipeline for a language; it may have none, or need another package."""
     try:
         return spacy.blank(lang)
     except ImportError as error:
@@ -63,6 +53,6 @@ def blank_pipeline(lang: str = MULTI_LANGUAGE) -> Language:
 
 @lru_cache(maxsize=1)
 def multilingual_pipeline() -> Language:
-    """RETURNS (Language): A blank pipeline for many languages, with our tokenizer."""
+    """Get a blank pipeline for many languages, with our tokenizer."""
     tokenizer = {"@tokenizers": "spacy_rst.Tokenizer.v1"}
     return spacy.blank(MULTI_LANGUAGE, config={"nlp": {"tokenizer": tokenizer}})

@@ -55,12 +55,7 @@ RelationTable = Mapping[tuple[str, str], str]
 
 
 def join_label(relation: str, nuclearity: str) -> str:
-    """Join a relation and a nuclearity.
-
-    relation (str): The relation, e.g. "Elaboration".
-    nuclearity (str): "NS", "SN" or "NN".
-    RETURNS (str): The label, e.g. "Elaboration-NS".
-    """
+    """Join a relation and a nuclearity: "Elaboration-NS"."""
     if not relation or nuclearity not in NUCLEARITIES:
         raise RstError(Errors.R013.format(label=f"{relation}-{nuclearity}"))
     return f"{relation}-{nuclearity}"
@@ -68,11 +63,7 @@ def join_label(relation: str, nuclearity: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_label(label: str) -> tuple[str, str]:
-    """Take a joint label apart.
-
-    label (str): The label, e.g. "Elaboration-NS".
-    RETURNS (tuple[str, str]): Relation and nuclearity, e.g. ("Elaboration", "NS").
-    """
+    """Split a label such as "Elaboration-NS" into relation and nuclearity."""
     relation, dash, nuclearity = label.rpartition("-")
     if not dash or not relation or nuclearity not in NUCLEARITIES:
         raise RstError(Errors.R013.format(label=label))
@@ -100,11 +91,8 @@ def read_relations(path: Path = RELATIONS_FILE) -> RelationTable:
 
 
 def normalize_relation(label: str) -> str:
-    """Bring a treebank's label to the spelling used in relations.tsv.
-
-    label (str): The label as it is in a file.
-    RETURNS (str): The label in lower case, with single hyphens for spaces and underscores.
-    """
+    """Bring a treebank's label to the spelling of relations.tsv: in lower case, with single hyphens
+    for spaces and underscores."""
     return "-".join(label.strip().lower().replace("_", " ").replace("-", " ").split())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain
@@ -18,16 +18,8 @@ from unicodedata import normalize
 
 from ..errors import Errors, RstError
 from ..tree import RstTree, edu_text
-from .parseval import (
-    METRICS,
-    SPANS_BY_METHOD,
-    EduOffsets,
-    SpanCounts,
-    count_trees,
-    micro_scores,
-    original_spans,
-    span_offsets,
-)
+from . import parseval
+from .parseval import METRICS, SPANS_BY_METHOD, EduOffsets, SpanCounts
 from .segmentation import EduCounts, Place, count_edus, edu_scores
 
 MAX_DIFFERING_CHARS = 10_000
@@ -76,7 +68,7 @@ class Agreement:
         found = edu_scores([self.edus])
         scores = {name: found[name] for name in ("edu_f", "edu_span_f")}
         for method, counts in self.spans.items():
-            f1 = micro_scores([counts])
+            f1 = parseval.micro_scores([counts])
             values = f1.as_dict() if f1 else dict.fromkeys(METRICS)
             scores.update({f"{method}_{metric}": value for metric, value in values.items()})
         for place, name in enumerate(("nuclearity", "relation")):
@@ -95,17 +87,13 @@ def compare_trees(first: RstTree, second: RstTree) -> Agreement:
     """
     first_edus, second_edus = align_edus(*(list(map(edu_text, t.edus)) for t in (first, second)))
     spans = {
-        method: count_trees(
-            first.splits,
-            second.splits,
-            method=method,
-            gold_edus=first_edus,
-            predicted_edus=second_edus,
+        method: parseval.count_spans(
+            list_spans(first.splits, first_edus), list_spans(second.splits, second_edus)
         )
-        for method in SPANS_BY_METHOD
+        for method, list_spans in SPANS_BY_METHOD.items()
     }
-    first_nodes = original_spans(first.splits, first_edus)
-    second_nodes = original_spans(second.splits, second_edus)
+    first_nodes = parseval.original_spans(first.splits, first_edus)
+    second_nodes = parseval.original_spans(second.splits, second_edus)
     shared = sorted(first_nodes.keys() & second_nodes.keys())
     return Agreement(
         edus=count_edus(first_edus, second_edus),
@@ -121,28 +109,22 @@ def pool(agreements: Sequence[Agreement]) -> Agreement:
     agreements (Sequence[Agreement]): Those of the documents, at least one.
     RETURNS (Agreement): That of all of them.
     """
-
-    def total(counts: Iterable[tuple[int, ...]]) -> Iterator[int]:
-        return map(sum, zip(*counts, strict=True))
-
+    edus = zip(*(agreement.edus for agreement in agreements), strict=True)
+    spans = {
+        method: zip(*(agreement.spans[method] for agreement in agreements), strict=True)
+        for method in SPANS_BY_METHOD
+    }
     return Agreement(
-        edus=EduCounts(*total(agreement.edus for agreement in agreements)),
-        spans={
-            method: SpanCounts(*total(agreement.spans[method] for agreement in agreements))
-            for method in SPANS_BY_METHOD
-        },
+        edus=EduCounts(*map(sum, edus)),
+        spans={method: SpanCounts(*map(sum, columns)) for method, columns in spans.items()},
         labels=tuple(chain.from_iterable(agreement.labels for agreement in agreements)),
         differences=tuple(chain.from_iterable(agreement.differences for agreement in agreements)),
     )
 
 
 def cohen_kappa(pairs: Collection[tuple[str, str]]) -> float | None:
-    """Correct an agreement for what chance would give.
-
-    pairs (Collection[tuple[str, str]]): What the first and the second said of each item.
-    RETURNS (float | None): 1 for full agreement, 0 for that of chance. None where there are no
-        items, or both said the same of all and chance cannot be told from agreement.
-    """
+    """Correct an agreement for what chance would give: 1 is full agreement, 0 that of chance.
+    None where there are no items, or chance cannot be told from agreement."""
     n_pairs = len(pairs)
     first, second = (Counter(pair[side] for pair in pairs) for side in (0, 1))
     by_chance = sum(first[label] * second[label] for label in first)
@@ -157,7 +139,10 @@ def _all_labels(tree: RstTree, edus: EduOffsets) -> dict[Place, tuple[str, str]]
     texts = [" ".join(edu_text(edu).split()) for edu in tree.edus]
     found = {place: (EDU, text) for place, text in zip(edus, texts, strict=True)}
     for start, _, end, label in tree.splits:
-        found[span_offsets(start, end, edus)] = label, f"{texts[start]} ... {texts[end - 1]}"
+        found[parseval.span_offsets(start, end, edus)] = (
+            label,
+            f"{texts[start]} ... {texts[end - 1]}",
+        )
     return found
 
 
@@ -177,14 +162,8 @@ def _differences(
 
 
 def align_edus(first: Sequence[str], second: Sequence[str]) -> tuple[EduOffsets, EduOffsets]:
-    """Align the EDUs of two versions of a text.
-
-    first (Sequence[str]): The EDUs of one version.
-    second (Sequence[str]): The EDUs of the other one.
-    RETURNS (tuple[EduOffsets, EduOffsets]): Start and end of each EDU, in characters of both texts
-        laid over each other without white space.
-    RAISES (RstError): If the texts have too little in common.
-    """
+    """Give start and end of each EDU of two versions of a text, in characters of both versions
+    laid over each other without white space."""
     first_edus, second_edus = list(map(_without_space, first)), list(map(_without_space, second))
     positions = _align("".join(first_edus), "".join(second_edus))
     return _offsets(first_edus, positions[0]), _offsets(second_edus, positions[1])

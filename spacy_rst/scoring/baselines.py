@@ -18,23 +18,13 @@ BASELINES = ("right-branching", "left-branching", "sentence-wise", MAJORITY_LABE
 
 
 def left_branching(n_edus: int, label: str) -> list[Split]:
-    """Detach one EDU after the other from the right.
-
-    n_edus (int): The number of EDUs.
-    label (str): The label of every split.
-    RETURNS (list[Split]): The splits, none for a single EDU.
-    """
+    """Split off one EDU after the other from the right end; all splits get the label."""
     return [Split(0, end - 1, end, label) for end in range(n_edus, 1, -1)]
 
 
 def sentence_wise(sentence_ends: Sequence[bool], label: str) -> list[Split]:
-    """Branch to the right over the sentences, and within each of them over its EDUs.
-
-    sentence_ends (Sequence[bool]): For each EDU, whether a sentence ends with it. The last one
-        ends its sentence in any case.
-    label (str): The label of every split.
-    RETURNS (list[Split]): The splits, none for a single EDU.
-    """
+    """Branch to the right over the sentences, and within each of them over its EDUs: those at which
+    a sentence ends are marked, and the last one counts as such."""
     n_edus = len(sentence_ends)
     ends = [number for number, is_end in enumerate(sentence_ends[:-1], start=1) if is_end]
     splits = []
@@ -46,21 +36,13 @@ def sentence_wise(sentence_ends: Sequence[bool], label: str) -> list[Split]:
 
 
 def majority_label(labels: Iterable[str]) -> str | None:
-    """Find the most frequent label; of equally frequent ones, the first in the alphabet.
-
-    labels (Iterable[str]): The labels of a corpus.
-    RETURNS (str | None): The label, None if there is none.
-    """
+    """Find the most frequent label; of equally frequent ones, the first in the alphabet."""
     counts = Counter(labels)
     return min(counts, key=lambda label: (-counts[label], label), default=None)
 
 
 def gold_labels(docs: Iterable[Doc]) -> list[str]:
-    """List the labels of trees.
-
-    docs (Iterable[Doc]): Docs, with trees or without.
-    RETURNS (list[str]): All labels.
-    """
+    """List the labels of all trees of Docs, some of which may have none."""
     trees = filter(None, map(get_tree, docs))
     return [split.label for tree in trees for split in tree.splits]
 
@@ -68,16 +50,12 @@ def gold_labels(docs: Iterable[Doc]) -> list[str]:
 def baseline_examples(
     examples: Sequence[Example], name: str, label: str | None = None
 ) -> list[Example]:
-    """Put the trees of a baseline in the place of the predicted ones.
+    """Give copies of the predicted Docs the trees of a baseline, over the EDUs that they have.
 
-    examples (Sequence[Example]): Documents with gold trees, and the EDUs to build trees over on
-        the predicted Docs.
-    name (str): "right-branching", "left-branching", "sentence-wise" (a sentence ends with the EDU
-        that has its final punctuation), or "majority-label" (the gold tree itself, so that only
-        the labels are guessed).
+    name (str): One of `BASELINES`. For "sentence-wise", a sentence ends with the EDU that has its
+        final punctuation; "majority-label" takes the gold tree, so that only labels are guessed.
     label (str | None): The label of all splits, such as the commonest one of a training corpus. By
         default the commonest gold label of these documents.
-    RETURNS (list[Example]): New examples over copies of the Docs.
     """
     if name not in BASELINES:
         raise ValueError(f"'{name}' is not one of {', '.join(BASELINES)}")
@@ -97,8 +75,7 @@ def _baseline_splits(doc: Doc, name: str, label: str) -> list[Split] | None:
     if name == MAJORITY_LABEL:
         gold = get_tree(doc)
         return None if gold is None else [split._replace(label=label) for split in gold.splits]
-    edus = doc.spans.get(EDUS_KEY) or ()
-    if not edus:
+    if not (edus := doc.spans.get(EDUS_KEY)):
         return None
     if name == "left-branching":
         return left_branching(len(edus), label)

@@ -12,8 +12,8 @@ Span, Nuclearity and Relation are judged independently on matched spans; Full ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from ..relations import split_label
@@ -48,17 +48,11 @@ class F1Scores:
 
     def as_dict(self) -> dict[str, float]:
         """RETURNS (dict[str, float]): The scores by name."""
-        return {metric: getattr(self, metric) for metric in METRICS}
+        return asdict(self)
 
 
 def rst_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpans:
-    """List the spans that RST-Parseval compares.
-
-    splits (Iterable): Entries (start, split, end, label) over EDU indices.
-    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text, in place of EDU
-        indices.
-    RETURNS (Mapping): (start, end) -> (role, relation).
-    """
+    """Map the spans that RST-Parseval compares to their role, "N" or "S", and relation."""
     spans: dict[tuple[int, int], tuple[str, str]] = {}
     for start, split, end, label in splits:
         relation, nuclearity = split_label(label)
@@ -69,36 +63,17 @@ def rst_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpa
 
 
 def original_spans(splits: TreeSplits, edus: EduOffsets | None = None) -> LabelledSpans:
-    """List the spans that original Parseval compares.
-
-    splits (Iterable): Entries (start, split, end, label) over EDU indices.
-    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text.
-    RETURNS (Mapping): (start, end) -> (nuclearity, relation).
-    """
-    spans: dict[tuple[int, int], tuple[str, str]] = {}
-    for start, _, end, label in splits:
-        relation, nuclearity = split_label(label)
-        spans[span_offsets(start, end, edus)] = (nuclearity, relation)
-    return spans
+    """Map the spans that original Parseval compares to their nuclearity and relation."""
+    return {
+        span_offsets(start, end, edus): split_label(label)[::-1] for start, _, end, label in splits
+    }
 
 
 SPANS_BY_METHOD = {"rst": rst_spans, "original": original_spans}
 
 
-def spans_of(method: str) -> Callable[[TreeSplits, EduOffsets | None], LabelledSpans]:
-    """RETURNS (Callable): The function that lists the spans of a method: "rst" or "original"."""
-    if method not in SPANS_BY_METHOD:
-        raise ValueError(f"'{method}' is not one of {', '.join(SPANS_BY_METHOD)}")
-    return SPANS_BY_METHOD[method]
-
-
 def count_spans(gold: LabelledSpans, predicted: LabelledSpans) -> SpanCounts:
-    """Compare the spans of two trees over the same text.
-
-    gold (Mapping): The spans of the gold tree.
-    predicted (Mapping): The spans of the predicted tree, listed by the same function.
-    RETURNS (SpanCounts): The counts.
-    """
+    """Compare the spans of two trees over the same text, listed by the same function."""
     matched = [(gold[span], predicted[span]) for span in gold.keys() & predicted.keys()]
     return SpanCounts(
         gold=len(gold),
@@ -128,7 +103,9 @@ def count_trees(
     predicted_edus (Sequence[tuple[int, int]] | None): The same for the predicted EDUs.
     RETURNS (SpanCounts): The counts.
     """
-    list_spans = spans_of(method)
+    if method not in SPANS_BY_METHOD:
+        raise ValueError(f"'{method}' is not one of {', '.join(SPANS_BY_METHOD)}")
+    list_spans = SPANS_BY_METHOD[method]
     return count_spans(list_spans(gold, gold_edus), list_spans(predicted, predicted_edus))
 
 
@@ -143,11 +120,8 @@ def micro_scores(counts: Iterable[SpanCounts]) -> F1Scores | None:
 
 
 def macro_scores(counts: Iterable[SpanCounts]) -> F1Scores | None:
-    """Average the scores of the documents. One without any span, gold or predicted, is left out.
-
-    counts (Iterable[SpanCounts]): The counts of each document.
-    RETURNS (F1Scores | None): The mean of each document's F1, None where no document counts.
-    """
+    """Average the F1 scores of the documents. One without any span, gold or predicted, is left
+    out; None where none is left."""
     scores = [score for score in map(_f1_scores, counts) if score is not None]
     if not scores:
         return None
@@ -163,11 +137,5 @@ def _f1_scores(counts: SpanCounts) -> F1Scores | None:
 
 
 def span_offsets(first: int, last: int, edus: EduOffsets | None) -> tuple[int, int]:
-    """Find where a span of EDUs lies.
-
-    first (int): Its first EDU.
-    last (int): The EDU after its last one.
-    edus (Sequence[tuple[int, int]] | None): Start and end of each EDU in the text.
-    RETURNS (tuple[int, int]): Start and end in the text, or the EDUs where that is not known.
-    """
+    """Find where EDUs first:last lie in the text, if that is known; else keep their numbers."""
     return (first, last) if edus is None else (edus[first][0], edus[last - 1][1])

@@ -11,14 +11,7 @@ from spacy.util import registry
 
 from ..doc import get_tree, original_language, trimmed_chars
 from ..tree import RstTree
-from .parseval import (
-    METRICS,
-    SPANS_BY_METHOD,
-    SpanCounts,
-    count_trees,
-    macro_scores,
-    micro_scores,
-)
+from .parseval import METRICS, SPANS_BY_METHOD, SpanCounts, count_spans, macro_scores, micro_scores
 
 PREFIX = "rst_"
 LANGUAGE_MEAN_PREFIX = f"{PREFIX}lang_mean_"
@@ -54,57 +47,34 @@ def score_trees(examples: Iterable[Example], **cfg: Any) -> dict[str, Any]:
 
 
 def score_name(method: str, average: str, metric: str) -> str:
-    """Name a score.
-
-    method (str): "rst" or "original".
-    average (str): "micro" or "macro".
-    metric (str): "span", "nuclearity", "relation" or "full".
-    RETURNS (str): The name, such as `rst_full` or `rst_original_macro_span`.
-    """
+    """Name a score, such as `rst_full` or `rst_original_macro_span`."""
     marks = ("original_" if method == "original" else "", "macro_" if average == "macro" else "")
     return f"{PREFIX}{''.join(marks)}{metric}"
 
 
 def language_mean_key(key: str) -> str:
-    """Name the mean of a score over the languages.
-
-    key (str): The name of a score, such as `rst_full`.
-    RETURNS (str): The name of its mean, such as `rst_lang_mean_full`.
-    """
+    """Name the mean of a score over the languages: `rst_lang_mean_full` for `rst_full`."""
     return LANGUAGE_MEAN_PREFIX + key.removeprefix(PREFIX)
 
 
 def count_example(example: Example) -> Counts:
-    """Compare the trees of one document by the characters that they cover.
-
-    example (Example): The document, with a gold tree.
-    RETURNS (dict[str, SpanCounts]): The counts by method.
-    """
-    gold, predicted = get_tree(example.reference), get_tree(example.predicted)
+    """Compare the trees of a document, which has a gold one, by the characters that they cover."""
+    trees = get_tree(example.reference), get_tree(example.predicted)
+    given = [((), ()) if tree is None else (tree.splits, edu_chars(tree)) for tree in trees]
     return {
-        method: count_trees(
-            () if gold is None else gold.splits,
-            () if predicted is None else predicted.splits,
-            method=method,
-            gold_edus=edu_chars(gold),
-            predicted_edus=edu_chars(predicted),
-        )
-        for method in SPANS_BY_METHOD
+        method: count_spans(*(list_spans(*splits_and_edus) for splits_and_edus in given))
+        for method, list_spans in SPANS_BY_METHOD.items()
     }
 
 
 def edu_chars(tree: RstTree | None) -> list[tuple[int, int]]:
-    """RETURNS (list[tuple[int, int]]): Where the EDUs of a Doc's tree begin and end, without white
-    space at their edges, which may belong to an EDU or to none."""
+    """Find where the EDUs of a Doc's tree begin and end, without white space at their edges, which
+    may belong to an EDU or to none."""
     return [] if tree is None else [trimmed_chars(edu) for edu in tree.edus]  # type: ignore[arg-type]
 
 
 def summarize_counts(counts: Sequence[Counts]) -> dict[str, float | None]:
-    """Score documents from their counts.
-
-    counts (Sequence[dict[str, SpanCounts]]): The counts of each document by method.
-    RETURNS (dict[str, float | None]): The scores by name, None where no document has a span.
-    """
+    """Get all scores by name from the counts of documents, None where none has a span."""
     summary: dict[str, float | None] = {}
     for method in SPANS_BY_METHOD:
         for average, summarize in AVERAGES.items():

@@ -25,12 +25,7 @@ class EduCounts(NamedTuple):
 
 
 def count_edus(gold: Collection[Place], predicted: Collection[Place]) -> EduCounts:
-    """Compare two segmentations of a text.
-
-    gold (Collection[tuple[int, int]]): Start and end of each gold EDU.
-    predicted (Collection[tuple[int, int]]): Start and end of each predicted EDU.
-    RETURNS (EduCounts): The counts. The first EDU of the text counts like any other.
-    """
+    """Compare two segmentations of a text. Its first EDU counts like any other."""
     gold_starts, predicted_starts = {start for start, _ in gold}, {start for start, _ in predicted}
     return EduCounts(
         gold=len(gold_starts),
@@ -41,12 +36,8 @@ def count_edus(gold: Collection[Place], predicted: Collection[Place]) -> EduCoun
 
 
 def edu_scores(counts: Iterable[EduCounts]) -> dict[str, float | None]:
-    """Pool the counts of documents.
-
-    counts (Iterable[EduCounts]): The counts of each document.
-    RETURNS (dict[str, float | None]): `edu_p`, `edu_r` and `edu_f` of the starts, and `edu_span_f`
-        of the whole units, between 0 and 1. None where there is no EDU at all.
-    """
+    """Pool the counts of documents: `edu_p`, `edu_r` and `edu_f` of the starts, and `edu_span_f`
+    of the whole units. None where there is no EDU at all."""
     columns = list(zip(*counts, strict=True))
     gold, predicted, starts, spans = map(sum, columns) if columns else (0, 0, 0, 0)
     if not gold + predicted:

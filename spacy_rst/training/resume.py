@@ -77,14 +77,9 @@ def _trained_weights(nlp: Language, frozen: Collection[str]) -> dict[str, _Weigh
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a training after an evaluation.
-
-    seed (int): The seed that the training began with.
-    step (int): The step of the evaluation.
-    scores (list[float]): The main scores of all evaluations so far.
-    n_updates (dict[str, int]): How often each weight was updated, by its place.
-    arrays (dict[str, np.ndarray]): Weights, moments and averages, as KIND:PLACE.
-    """
+    """The state of a training after an evaluation: the seed that it began with, the step, the main
+    scores of all evaluations, how often each weight was updated (by its place), and weights,
+    moments and averages as KIND:PLACE."""
 
     seed: int
     step: int = -1
@@ -94,12 +89,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Load a checkpoint.
-
-        path (Path): The file.
-        RETURNS (Checkpoint): The checkpoint.
-        RAISES (RstError): If there is none that can be read.
-        """
+        """Load a checkpoint, or raise an RstError if there is none that can be read."""
         try:
             with safe_open(path, framework="numpy") as file:
                 state = json.loads((file.metadata() or {})["state"])
@@ -109,10 +99,7 @@ class Checkpoint:
             raise RstError(Errors.R580.format(path=path, error=error)) from error
 
     def write(self, path: Path) -> None:
-        """Save it, as a whole or not at all.
-
-        path (Path): The file.
-        """
+        """Save it, as a whole or not at all."""
         state = {name: value for name, value in vars(self).items() if name != "arrays"}
         with atomic_path(path) as temporary:
             save_file(self.arrays, temporary, metadata={"state": json.dumps(state)})
@@ -153,13 +140,10 @@ def _restore(
 
 
 def train(nlp: Language, output: Path, *, resume: bool = False) -> None:
-    """Train a pipeline as `spacy train` does, and write a checkpoint with each evaluation.
+    """Train an initialized pipeline as `spacy train` does, with a checkpoint at each evaluation.
 
-    nlp (Language): The pipeline, initialized, with the full config.
-    output (Path): The folder to write to.
-    resume (bool): Continue from the checkpoint in the folder. Earlier steps are counted again, with
-        their batches, schedules and scores, but without updates, to put spaCy's loop there.
-    RAISES (RstError): If there is no checkpoint, or one of another pipeline.
+    To resume, earlier steps are counted again with their batches, schedules and scores, but without
+    updates, so that spaCy's loop arrives at the checkpoint in the output folder.
     """
     config = nlp.config.interpolate()
     settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)

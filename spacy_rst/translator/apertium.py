@@ -63,20 +63,12 @@ class ApertiumTranslator:
 
     @cached_property
     def modes(self) -> dict[tuple[str, str], str]:
-        """RETURNS (dict[tuple[str, str], str]): Apertium's mode for each direct pair."""
-        found: dict[tuple[str, str], str] = {}
-        for match in filter(None, map(MODE_NAME.fullmatch, self._run("-l")[0].split())):
-            found.setdefault((normal_code(match[1]), normal_code(match[2])), match[0])
-        return found
+        """Apertium's mode for each direct pair, the first one where there are several."""
+        matches = map(MODE_NAME.fullmatch, reversed(self._run("-l")[0].split()))
+        return {(normal_code(m[1]), normal_code(m[2])): m[0] for m in matches if m}
 
     def find_path(self, source: str, target: str) -> list[str]:
-        """Find the shortest path from one language to another.
-
-        source (str): The code of the language to translate from.
-        target (str): The code of the language to translate to.
-        RETURNS (list[str]): The modes along the path, in order.
-        RAISES (RstError): If there is no path.
-        """
+        """Find the modes along the shortest path from one language to another, in order."""
         start, goal = normal_code(source), normal_code(target)
         paths: dict[str, list[str]] = {start: []}
         queue = deque([start])

@@ -81,8 +81,7 @@ class CachedTranslator:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for a moment only: connections must not be carried into other threads and
-        processes."""
+        """Open the file for a moment: other threads and processes must not get the connection."""
         try:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None)

@@ -28,7 +28,6 @@ from ..doc import (
 from ..errors import Errors, RstError
 from ..languages import MULTI_LANGUAGE, base_code, blank_pipeline, normal_code
 from ..orthography import BLANK_LINE
-from ..tree import RstTree
 from .protocol import Translator, translate_checked
 
 KEPT_KEYS = (NAME_KEY, TREEBANK_KEY, SOURCE_KEY, BLANKED_KEY, DECLARED_KEY, JOINED_KEY)
@@ -129,7 +128,7 @@ def _with_edus(doc: Doc, nlp: Language, texts: Sequence[str]) -> Doc:
             first = next((n for n, token in enumerate(old) if not token.is_space), 0)
             new[0].is_sent_start = any(token.is_sent_start for token in old[: first + 1])
     if (tree := get_tree(doc)) is not None:
-        set_tree(translated, RstTree.from_splits(tree.splits, scores=tree.scores))
+        set_tree(translated, tree.with_edus())
     for key in KEPT_KEYS:
         if (value := get_meta(doc, key)) is not None:
             translated.user_data[key] = value

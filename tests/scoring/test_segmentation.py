@@ -24,30 +24,25 @@ def doc_with_edus(words, starts, lang=None, spaces=None):
     return doc
 
 
+def scores_of(p, r, f, span_f=0.0):
+    return {"edu_p": p, "edu_r": r, "edu_f": f, "edu_span_f": span_f}
+
+
 def test_worked_example():
     # gold: ab | cd | e | fg     predicted: ab | cde | f | g
     gold = [(0, 2), (2, 4), (4, 5), (5, 7)]
     predicted = [(0, 2), (2, 5), (5, 6), (6, 7)]
     counts = count_edus(gold, predicted)
     assert counts == EduCounts(gold=4, predicted=4, starts=3, spans=1)
-    assert edu_scores([counts]) == {"edu_p": 0.75, "edu_r": 0.75, "edu_f": 0.75, "edu_span_f": 0.25}
+    assert edu_scores([counts]) == scores_of(0.75, 0.75, 0.75, 0.25)
 
 
-def test_precision_and_recall_are_not_mixed_up():
-    scores = edu_scores([count_edus([(0, 9)], [(0, 3), (3, 6), (6, 9)])])
-    assert scores == {"edu_p": 1 / 3, "edu_r": 1.0, "edu_f": 0.5, "edu_span_f": 0.0}
-
-
-def test_counts_are_pooled():
+def test_counts_are_pooled_and_nothing_divided_by_0():
+    assert edu_scores([count_edus([(0, 9)], [(0, 3), (3, 6), (6, 9)])]) == scores_of(1 / 3, 1, 0.5)
     few, many = EduCounts(1, 1, 1, 1), EduCounts(9, 9, 0, 0)
     assert edu_scores([few, many])["edu_f"] == 0.1
-
-
-def test_nothing_to_count():
-    nothing = {"edu_p": None, "edu_r": None, "edu_f": None, "edu_span_f": None}
-    assert edu_scores([]) == edu_scores([EduCounts(0, 0, 0, 0)]) == nothing
-    missed = {"edu_p": 0.0, "edu_r": 0.0, "edu_f": 0.0, "edu_span_f": 0.0}
-    assert edu_scores([count_edus([(0, 3)], [])]) == missed
+    assert edu_scores([]) == edu_scores([EduCounts(0, 0, 0, 0)]) == scores_of(*[None] * 4)
+    assert edu_scores([count_edus([(0, 3)], [])]) == scores_of(0, 0, 0)
 
 
 @given(st.sets(st.integers(1, 40)), st.sets(st.integers(1, 40)))
@@ -83,24 +78,14 @@ def test_white_space_at_the_edges_does_not_matter():
     assert score_edus([Example(predicted, gold)])["edu_span_f"] == 1.0
 
 
-def test_scores_per_language_and_without_gold():
+def test_scores_per_language_and_without_gold_or_prediction():
     right = doc_with_edus(["a", "b"], [0, 1], lang="en")
     wrong = doc_with_edus(["a", "b"], [0], lang="de")
-    missing = NLP("a b")
-    examples = [
-        Example(right.copy(), right),
-        Example(doc_with_edus(["a", "b"], [0, 1]), wrong),
-        Example(right.copy(), missing),
-    ]
-    scores = score_edus(examples)
+    without_gold = Example(right.copy(), NLP("a b"))
+    scores = score_edus([Example(right.copy(), right), Example(right.copy(), wrong), without_gold])
     assert list(scores["edu_per_lang"]) == ["de", "en"]
     assert scores["edu_per_lang"]["en"]["edu_f"] == 1.0
     assert scores["edu_per_lang"]["de"]["edu_p"] == 0.5
     assert scores["edu_f"] == pytest.approx(2 * 3 / 7)
-    assert score_edus([Example(right.copy(), missing)])["edu_f"] is None
-    assert score_edus([Example(right.copy(), missing)])["edu_per_lang"] is None
-
-
-def test_a_doc_that_was_not_segmented_finds_nothing():
-    gold = doc_with_edus(["a", "b"], [0, 1])
-    assert score_edus([Example(NLP("a b"), gold)])["edu_f"] == 0.0
+    assert score_edus([without_gold]) == {**scores_of(*[None] * 4), "edu_per_lang": None}
+    assert score_edus([Example(NLP("a b"), right)])["edu_f"] == 0.0

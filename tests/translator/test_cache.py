@@ -61,52 +61,27 @@ def test_nothing_is_translated_twice(path):
 
 
 def test_engines_versions_and_pairs_are_kept_apart(path):
-    CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
+    assert CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en") == ["A"]
     assert CachedTranslator(AnsweringTranslator("x"), path).translate(["a"], "es", "en") == ["x"]
-    newer = ShoutingTranslator(data="2")
-    CachedTranslator(newer, path).translate(["a"], "es", "en")
-    assert newer.asked == ["a"]
+    newer = CachedTranslator(ShoutingTranslator(data="2"), path)
+    assert (newer.name, newer.version("es", "en")) == ("shout", "2")
+    newer.translate(["a"], "es", "en")
+    assert newer.n_translated == 1
     same = ShoutingTranslator()
-    cache = CachedTranslator(same, path)
-    cache.translate(["a"], "es", "de")
-    cache.translate(["a"], "eu", "en")
-    cache.translate(["a"], "es", "en")
+    for pair in (("es", "de"), ("eu", "en"), ("es", "en")):
+        CachedTranslator(same, path).translate(["a"], *pair)
     assert [call[1:] for call in same.calls] == [("es", "de"), ("eu", "en")]
 
 
-def test_it_has_the_name_and_versions_of_its_engine(path):
-    cache = CachedTranslator(ShoutingTranslator(data="2"), path)
-    assert (cache.name, cache.version("es", "en")) == ("shout", "2")
-
-
 def test_odd_texts_survive(path):
-    texts = [
-        "a\0b",
-        "a",
-        "",
-        " ",
-        "línea\nuna",
-        "👩‍👩‍👧",
-        "x" * 5000,
-        "'; DROP TABLE translations; --",
-    ]
+    odd = ["a\0b", "a", "", " ", "línea\nuna", "👩‍👩‍👧", "x" * 5000]
+    texts = [*odd, "'; DROP TABLE translations; --"]
     engine = ShoutingTranslator()
     CachedTranslator(engine, path).translate(texts, "es", "en")
     assert engine.asked == texts
     again = CachedTranslator(ShoutingTranslator(), path)
     assert again.translate(texts, "es", "en") == [text.upper() for text in texts]
     assert again.n_translated == 0
-
-
-def test_what_was_finished_before_an_engine_died_is_kept(path):
-    segments = [str(number) for number in range(10)]
-    with pytest.raises(RstError, match="R999"):
-        CachedTranslator(ShoutingTranslator(fails_at="7"), path, batch_size=3).translate(
-            segments, "es", "en"
-        )
-    second = ShoutingTranslator()
-    assert CachedTranslator(second, path).translate(segments, "es", "en") == segments
-    assert second.asked == ["6", "7", "8", "9"]
 
 
 def test_a_batch_with_a_missing_translation_is_not_kept(path):
@@ -127,13 +102,10 @@ def test_a_killed_run_continues_where_it_stopped(path):
 
 
 def test_two_processes_share_a_file(path):
+    command, pipe = [sys.executable, "-c", ENGINE + TOGETHER, str(path)], subprocess.PIPE
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", ENGINE + TOGETHER, str(path), step],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+        subprocess.Popen([*command, step], stdin=pipe, stderr=pipe, env=environment)
         for step in ("1", "-1")
     ]
     errors = [process.communicate(b"go\n")[1] for process in processes]
@@ -142,37 +114,51 @@ def test_two_processes_share_a_file(path):
         assert database.execute("SELECT count(*) FROM translations").fetchone() == (200,)
 
 
-def make_recipes(path):
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE recipes (name TEXT)")
+def run_sql(script):
+    def run(path):
+        with sqlite3.connect(path) as database:
+            database.executescript(script)
+
+    return run
+
+
+def overwrite(start, content):
+    return lambda path: path.write_bytes(path.read_bytes()[:start] + content)
 
 
 @pytest.mark.parametrize(
-    "write, problem",
+    "damage, problem",
     [
-        (lambda path: path.write_bytes(b"source\ttarget\n" * 100), "not a database"),
-        (lambda path: path.write_bytes(b"SQLite format 3\0" + b"x" * 5000), ""),
-        (make_recipes, "something else"),
+        (overwrite(0, b"source\ttarget\n" * 100), "not a database"),
+        (overwrite(0, b"SQLite format 3\0" + b"x" * 5000), ""),
+        (overwrite(4096, os.urandom(100_000)), ""),
+        (run_sql("DROP TABLE translations; CREATE TABLE recipes (name TEXT)"), "something else"),
+        # What would run with each query
+        (
+            run_sql(
+                "CREATE TRIGGER t AFTER INSERT ON translations BEGIN DELETE FROM translations; END"
+            ),
+            "something else",
+        ),
+        (
+            run_sql(
+                "ALTER TABLE translations RENAME TO others;"
+                "CREATE VIEW translations AS SELECT engine, version, source, target, text,"
+                " randomblob(9) AS translation FROM others"
+            ),
+            "something else",
+        ),
     ],
 )
-def test_a_file_that_is_not_a_cache_is_left_alone(tmp_path, write, problem):
-    path = tmp_path / "cache.sqlite"
-    write(path)
-    content = path.read_bytes()
-    with pytest.raises(RstError, match=f"R610.*{problem}"):
-        CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
-    assert path.read_bytes() == content
-
-
-def test_a_damaged_cache_is_reported(path):
+def test_a_file_that_is_not_a_whole_cache_is_reported_and_left_alone(path, damage, problem):
     cache = CachedTranslator(ShoutingTranslator(), path)
     segments = [f"segment {number}" for number in range(2000)]
     cache.translate(segments, "es", "en")
-    content = bytearray(path.read_bytes())
-    content[4096:] = os.urandom(len(content) - 4096)
-    path.write_bytes(content)
-    with pytest.raises(RstError, match="R610"):
-        cache.translate(segments, "es", "en")
+    damage(path)
+    content = path.read_bytes()
+    with pytest.raises(RstError, match=f"R610.*{problem}"):
+        cache.translate([*segments, "another"], "es", "en")
+    assert path.read_bytes() == content
 
 
 def test_a_place_that_cannot_be_written_is_reported(tmp_path):
@@ -182,33 +168,11 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path):
             CachedTranslator(ShoutingTranslator(), path).translate(["a"], "es", "en")
 
 
-def test_it_can_be_sent_to_other_processes(path):
-    cache = pickle.loads(pickle.dumps(CachedTranslator(ShoutingTranslator(), path)))
-    assert cache.translate(["a"], "es", "en") == ["A"]
-
-
-def test_it_is_made_from_a_config(path):
+def test_it_is_made_from_a_config_and_can_be_sent_to_other_processes(path):
     registry.rst_translators("tests.Cached.v1", func=ShoutingTranslator)
     engine = {"@rst_translators": "tests.Cached.v1"}
     block = {"@rst_translators": "spacy_rst.CachedTranslator.v1", "path": str(path)}
     cache = registry.resolve({"cache": {**block, "engine": engine, "batch_size": 1}})["cache"]
+    cache = pickle.loads(pickle.dumps(cache))
     assert cache.translate(["a", "b"], "es", "en") == ["A", "B"]
     assert [segments for segments, _, _ in cache.engine.calls] == [["a"], ["b"]]
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "CREATE TRIGGER t AFTER INSERT ON translations BEGIN DELETE FROM translations; END",
-        "ALTER TABLE translations RENAME TO others;"
-        "CREATE VIEW translations AS SELECT engine, version, source, target, text,"
-        " randomblob(9) AS translation FROM others",
-    ],
-)
-def test_what_a_file_would_run_is_refused(path, hostile):
-    engine = ShoutingTranslator()
-    CachedTranslator(engine, path).translate(["uno"], "es", "en")
-    with sqlite3.connect(path) as database:
-        database.executescript(hostile)
-    with pytest.raises(RstError, match=r"R610.*something else"):
-        CachedTranslator(engine, path).translate(["uno", "dos"], "es", "en")

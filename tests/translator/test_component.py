@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from spacy.util import load_config, load_model_from_config
 
 from spacy_rst import doc_from_edus
 from spacy_rst.errors import RstError
+from spacy_rst.translator.apertium import ApertiumTranslator
 from spacy_rst.translator.component import TranslatedRstParser
-from spacy_rst.translator.protocol import EngineUnavailable
-from spacy_rst.translator.table import TableTranslator
 from tests.parser.pipelines import own_encoder_pipeline, shared_tok2vec_pipeline, train
 from tests.sample import LANGUAGES, examples_from, sample_docs, sample_tree
 
@@ -25,22 +23,6 @@ SAMPLE = ROOT / "assets" / "sample"
 TABLE_BLOCK = {"@rst_translators": "spacy_rst.TableTranslator.v1", "path": str(TABLE)}
 PARALLEL = "library_hours"
 SPANISH = ["Aunque llovía,", "salimos", "a pasear."]
-
-
-class MissingTranslator:
-    """An engine that is not installed."""
-
-    name = "missing"
-
-    def __init__(self) -> None:
-        self.n_calls = 0
-
-    def version(self, source: str, target: str) -> str:
-        return "1"
-
-    def translate(self, segments: Sequence[str], source: str, target: str) -> list[str]:
-        self.n_calls += 1
-        raise EngineUnavailable("[R999] There is no such program.")
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +60,6 @@ def spanish_doc(nlp) -> Doc:
     return doc_from_edus(nlp, SPANISH)
 
 
-def test_the_table_holds_the_parallel_documents_of_the_sample():
-    engine = TableTranslator(TABLE)
-    for language in set(LANGUAGES) - {"en"}:
-        translated = engine.translate(parallel_edus(language), language, "en")
-        assert translated == parallel_edus("en")
-
-
 @pytest.mark.parametrize("language", ["es", "eu"])
 def test_the_tree_is_that_of_the_translation_over_the_original_edus(english, language):
     nlp = translating(english, lang=language)
@@ -97,11 +72,12 @@ def test_the_tree_is_that_of_the_translation_over_the_original_edus(english, lan
     assert tree.root.span.doc is doc
 
 
-def test_a_batch_is_one_call_of_the_engine(english):
+@pytest.mark.parametrize("settings, source", [({}, "es"), ({"source": "gl"}, "gl")])
+def test_a_batch_is_one_call_of_the_engine(english, settings, source):
     engine = ShoutingTranslator()
-    nlp = translating(english, engine)
+    nlp = translating(english, engine, **settings)
     docs = list(nlp.pipe([spanish_doc(nlp) for _ in range(5)]))
-    assert engine.calls == [(SPANISH * 5, "es", "en")]
+    assert engine.calls == [(SPANISH * 5, source, "en")]
     assert [doc._.rst_tree.splits for doc in docs] == [docs[0]._.rst_tree.splits] * 5
 
 
@@ -120,40 +96,32 @@ def test_pipe_and_call_agree(english, n_process):
 def test_docs_with_nothing_to_divide_need_no_engine(english):
     engine = ShoutingTranslator()
     nlp = translating(english, engine)
-    empty, space, single, full = nlp.pipe(
-        [Doc(nlp.vocab), nlp.make_doc("  \n "), doc_from_edus(nlp, ["Llueve."]), spanish_doc(nlp)]
-    )
+    docs = [
+        Doc(nlp.vocab),
+        nlp.make_doc("  \n "),
+        doc_from_edus(nlp, ["Llueve."]),
+        spanish_doc(nlp),
+    ]
+    empty, space, single, full = nlp.pipe(docs)
     assert empty._.rst_tree is None and space._.rst_tree is None
     assert len(single._.rst_tree) == 1 and single._.rst_tree.root.span.text == "Llueve."
     assert len(full._.rst_tree) == 3
     assert engine.asked == SPANISH
 
 
-def test_the_parsers_own_segmenter_is_left_out(english_folder):
+def test_the_parser_sees_neither_sentences_nor_edus_of_its_own(english_folder):
     parser = spacy.load(english_folder)
     parser.add_pipe("sentencizer", first=True)
     parser.add_pipe("sentence_edus", after="sentencizer", config={"overwrite": True})
     nlp = translating(parser, ShoutingTranslator())
-    doc = nlp(spanish_doc(nlp))
-    assert [edu.text for edu in doc._.rst_tree.edus] == SPANISH
-
-
-def test_the_parser_does_not_see_sentences_of_the_outer_pipeline(english):
-    nlp = translating(english, ShoutingTranslator())
     doc = spanish_doc(nlp)
     plain = nlp(doc.copy())._.rst_tree
+    assert [edu.text for edu in plain.edus] == SPANISH
     for token in doc:
         token.is_sent_start = token.text == "salimos"
     component = nlp.get_pipe("translated_rst_parser")
     assert not component.translate([doc])[0].has_annotation("SENT_START")
     assert nlp(doc)._.rst_tree.scores == plain.scores
-
-
-def test_the_source_setting_is_the_language_of_all_docs(english):
-    engine = ShoutingTranslator()
-    nlp = translating(english, engine, source="gl")
-    nlp(spanish_doc(nlp))
-    assert engine.calls == [(SPANISH, "gl", "en")]
 
 
 def test_text_in_the_parsers_language_is_parsed_as_it_is(english):
@@ -178,18 +146,16 @@ def test_a_bad_doc_goes_to_the_error_handler_alone(english):
 
 
 def test_an_engine_that_is_not_there_is_asked_once_for_a_batch(english):
-    engine = MissingTranslator()
-    nlp = translating(english, engine)
+    nlp = translating(english, ApertiumTranslator("no-such-program"))
     failed = []
-    nlp.set_error_handler(lambda name, proc, docs, error: failed.append(docs))
+    nlp.set_error_handler(lambda name, proc, docs, error: failed.append((docs, error.code)))
     docs = [spanish_doc(nlp) for _ in range(3)]
-    assert list(nlp.pipe(docs)) == [] and failed == [docs] and engine.n_calls == 1
+    assert list(nlp.pipe(docs)) == [] and failed == [(docs, "R601")]
 
 
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_a_saved_pipeline_needs_no_other_folder(english_folder, tmp_path, as_bytes):
-    parser_folder = tmp_path / "parser"
-    shutil.copytree(english_folder, parser_folder)
+    parser_folder = shutil.copytree(english_folder, tmp_path / "parser")
     nlp = spacy.blank("es")
     config = {"engine": TABLE_BLOCK, "parser": str(parser_folder)}
     nlp.add_pipe("translated_rst_parser", config=config)
@@ -205,6 +171,11 @@ def test_a_saved_pipeline_needs_no_other_folder(english_folder, tmp_path, as_byt
     assert trees[0].splits == trees[1].splits and trees[0].scores == trees[1].scores
 
 
+def test_a_bundled_parser_is_saved_like_any_other(tmp_path):
+    TranslatedRstParser(parser="xx_rst_sm").to_disk(tmp_path)
+    assert (tmp_path / "pipeline" / "rst_parser").is_dir()
+
+
 def test_the_parser_is_loaded_when_it_is_needed(english_folder, tmp_path):
     nlp = spacy.blank("es")
     component = nlp.add_pipe("translated_rst_parser", config={"parser": str(tmp_path / "later")})
@@ -218,25 +189,18 @@ def test_the_parser_is_loaded_when_it_is_needed(english_folder, tmp_path):
 
 def test_a_missing_engine_or_parser_is_reported(english):
     doc = spanish_doc(spacy.blank("es"))
-    for component, part in [
-        (TranslatedRstParser(None, english), "engine"),
-        (TranslatedRstParser(ShoutingTranslator(), None), "parser"),
-    ]:
+    for engine, parser, part in ((None, english, "engine"), (ShoutingTranslator(), None, "parser")):
         with pytest.raises(RstError, match=f"R630.*has no {part}"):
-            component(doc)
+            TranslatedRstParser(engine, parser)(doc)
 
 
-def test_a_pipeline_that_makes_no_trees_is_reported(english_folder):
+def test_pipelines_that_cannot_parse_are_reported(english_folder):
     disabled = spacy.load(english_folder, disable=["rst_parser"])
-    for parser, pipes in ((spacy.blank("en"), "none"), (disabled, "tok2vec")):
-        nlp = translating(parser, ShoutingTranslator())
-        with pytest.raises(RstError, match=f"R633.*its components are: {pipes}"):
-            nlp(spanish_doc(nlp))
-
-
-def test_an_untrained_parser_is_spacys_error():
+    for parser, pipes in ((spacy.blank("en"), "there are none"), (disabled, "tok2vec")):
+        with pytest.raises(RstError, match=f"R554.*its components are {pipes}"):
+            translating(parser, ShoutingTranslator())
     nlp = translating(own_encoder_pipeline(), ShoutingTranslator())
-    with pytest.raises(ValueError, match="E109"):
+    with pytest.raises(ValueError, match="E109"):  # not trained
         nlp(spanish_doc(nlp))
 
 

@@ -23,28 +23,26 @@ print(engine.translate(["hola"], "es", "en"))
 """
 
 
-def test_translations_come_as_the_engine_gives_them():
+def test_translations_come_as_the_engine_gives_them_if_it_must_be_asked():
     engine = ShoutingTranslator()
     assert translate_checked(engine, ["a", "b"], "es", "en") == ["A", "B"]
+    assert translate_checked(engine, [], "es", "en") == []
     assert engine.calls == [(["a", "b"], "es", "en")]
 
 
-def test_an_engine_is_not_asked_for_nothing():
-    engine = ShoutingTranslator()
-    assert translate_checked(engine, [], "es", "en") == []
-    assert engine.calls == []
-
-
-@pytest.mark.parametrize("answers", [("one",), ("one", "two", "three"), ()])
-def test_every_segment_needs_its_translation(answers):
-    with pytest.raises(RstError, match=r"R604.*'answers'.*2 segments"):
+@pytest.mark.parametrize(
+    "answers, problem",
+    [
+        (("one",), "2 segments"),
+        (("one", "two", "three"), "2 segments"),
+        ((), "2 segments"),
+        (("A", None), "'b'"),
+        (("A", "\ud83d"), "'b'"),
+    ],
+)
+def test_every_segment_needs_a_string_of_whole_characters(answers, problem):
+    with pytest.raises(RstError, match=f"R604.*'answers'.*{problem}"):
         translate_checked(AnsweringTranslator(*answers), ["a", "b"], "es", "en")
-
-
-@pytest.mark.parametrize("answer", [None, "\ud83d"])
-def test_translations_are_strings_of_whole_characters(answer):
-    with pytest.raises(RstError, match=r"R604.*'answers'.*'b'"):
-        translate_checked(AnsweringTranslator("A", answer), ["a", "b"], "es", "en")
 
 
 def test_spacy_finds_the_registry_without_importing_the_package(tmp_path):
@@ -54,25 +52,20 @@ def test_spacy_finds_the_registry_without_importing_the_package(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given, normal",
+    "given, normal, base",
     [
-        ("es", "es"),
-        ("spa", "es"),
-        ("EUS", "eu"),
-        ("pt-br", "pt_BR"),
-        ("por_BR", "pt_BR"),
-        ("ast", "ast"),
+        ("es", "es", "es"),
+        ("spa", "es", "es"),
+        ("EUS", "eu", "eu"),
+        ("pt-br", "pt_BR", "pt"),
+        ("por_BR", "pt_BR", "pt"),
+        ("ast", "ast", "ast"),
     ],
 )
-def test_codes_are_written_in_one_way(given, normal):
-    assert normal_code(given) == normal
-
-
-def test_codes_without_a_region():
-    assert base_code("por_BR") == base_code("pt") == "pt"
+def test_codes_are_written_in_one_way(given, normal, base):
+    assert (normal_code(given), base_code(given)) == (normal, base)
 
 
 def test_the_table_of_codes_has_no_slip():
-    assert all(len(code) == 2 for code in TO_ALPHA_3)
-    assert all(len(code) == 3 for code in TO_ALPHA_2)
+    assert {len(code) for code in TO_ALPHA_3} == {2} and {len(code) for code in TO_ALPHA_2} == {3}
     assert len(TO_ALPHA_2) == len(TO_ALPHA_3)

@@ -21,16 +21,17 @@ def write_table(folder: Path, content: str) -> Path:
     return path
 
 
-def test_segments_are_looked_up_in_order(tmp_path):
-    engine = TableTranslator(write_table(tmp_path, HEADER + ROWS))
+@pytest.fixture
+def engine(tmp_path):
+    return TableTranslator(write_table(tmp_path, HEADER + ROWS))
+
+
+def test_segments_are_looked_up_in_order(engine):
     segments = ["Llueve.", "El perro duerme.", "Llueve."]
     expected = ["It rains.", "The dog sleeps.", "It rains."]
     assert engine.translate(segments, "es", "en") == expected
     assert engine.translate([], "es", "en") == []
-
-
-def test_white_space_and_the_way_codes_are_written_make_no_difference(tmp_path):
-    engine = TableTranslator(write_table(tmp_path, HEADER + ROWS))
+    # White space and the way codes are written make no difference.
     assert engine.translate(["El\n perro\tduerme. "], "spa", "eng") == ["The dog sleeps."]
 
 
@@ -40,29 +41,26 @@ def test_quotes_and_odd_line_ends_within_texts_survive(tmp_path):
     assert engine.translate(['"Sí no'], "es", "en") == ['"Yes" ,']
 
 
-def test_missing_segments_are_counted_and_the_first_is_named(tmp_path):
-    engine = TableTranslator(write_table(tmp_path, HEADER + ROWS))
+def test_missing_segments_are_counted_and_the_first_is_named(engine):
     with pytest.raises(RstError, match=r"R608\] 2 of 3 segments.*the first is 'Hola\.'"):
         engine.translate(["Llueve.", "Hola.", "Adiós."], "es", "en")
     with pytest.raises(RstError, match=r"R608.*'en' to 'es'"):
         engine.translate(["Llueve."], "en", "es")
 
 
-def test_missing_segments_can_be_kept(tmp_path):
-    engine = TableTranslator(write_table(tmp_path, HEADER + ROWS), missing="keep")
-    assert engine.translate(["Hola.", "Llueve."], "es", "en") == ["Hola.", "It rains."]
+OTHER = "es\ten\tLlueve.\tIt is raining.\n"
 
 
-def test_a_repeated_row_is_fine_but_a_contradiction_is_not(tmp_path):
-    TableTranslator(write_table(tmp_path, HEADER + ROWS + ROWS))
-    other = "es\ten\tLlueve.\tIt is raining.\n"
-    with pytest.raises(RstError, match=r"R607\] Line 4 of .*'It is raining\.'.*'It rains\.'"):
-        TableTranslator(write_table(tmp_path, HEADER + ROWS + other))
-
-
-def test_what_is_not_a_table_is_refused(tmp_path):
-    with pytest.raises(RstError, match=r"R130.*does not name target, translation"):
-        TableTranslator(write_table(tmp_path, "source\ttext\n"))
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        (HEADER + ROWS + ROWS + OTHER, r"R607\] Line 6 of .*'It is raining\.'.*'It rains\.'"),
+        ("source\ttext\n", "R130.*does not name target, translation"),
+    ],
+)
+def test_what_is_not_a_table_or_contradicts_itself_is_refused(tmp_path, content, problem):
+    with pytest.raises(RstError, match=problem):
+        TableTranslator(write_table(tmp_path, content))
 
 
 def test_the_version_tells_tables_apart(tmp_path):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
-from tests.tiny_models import SENTENCES
+from tests.tiny_models import train_pieces
 
 SIZES = {
     "d_model": 16,
@@ -20,23 +19,6 @@ SIZES = {
     # Larger than usual: narrow layers would hardly see their input otherwise.
     "init_std": 0.4,
 }
-
-
-def train_pieces() -> bytes:
-    """Train a SentencePiece model."""
-    from sentencepiece import SentencePieceTrainer
-
-    pieces = io.BytesIO()
-    SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 5),
-        model_writer=pieces,
-        vocab_size=250,
-        hard_vocab_limit=False,
-        character_coverage=1.0,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return pieces.getvalue()
 
 
 def _write_pieces(path: Path, names: list[str], vocabulary_start: list[str], end: list[str]) -> int:
@@ -57,13 +39,8 @@ def _write_pieces(path: Path, names: list[str], vocabulary_start: list[str], end
 
 
 def build_tiny_marian(path: Path, seed: int = 0, codes: tuple[str, ...] = ()) -> str:
-    """Write a Marian model, as OPUS-MT has them.
-
-    path (Path): The directory.
-    seed (int): Another one gives other weights.
-    codes (tuple[str, ...]): For a model with several target languages: codes such as >>spa<<.
-    RETURNS (str): The directory.
-    """
+    """Write a Marian model like those of OPUS-MT. Codes such as >>spa<< give it several target
+    languages."""
     import torch
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -89,11 +66,7 @@ def build_tiny_marian(path: Path, seed: int = 0, codes: tuple[str, ...] = ()) ->
 
 
 def build_tiny_m2m100(path: Path) -> str:
-    """Write an M2M100 model, which knows a hundred languages.
-
-    path (Path): The directory.
-    RETURNS (str): The directory.
-    """
+    """Write an M2M100 model, which knows a hundred languages."""
     import torch
     from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
     from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
@@ -115,11 +88,7 @@ def build_tiny_m2m100(path: Path) -> str:
 
 
 def build_nllb_tokenizer(path: Path) -> str:
-    """Write NLLB's tokenizer, whose codes name a language and a script.
-
-    path (Path): The directory.
-    RETURNS (str): The directory.
-    """
+    """Write NLLB's tokenizer, whose codes name a language and a script."""
     from transformers import NllbTokenizer
 
     path.mkdir(parents=True, exist_ok=True)
