@@ -128,6 +128,11 @@ class Counts:
         raise typer.Exit(self.exit_code)
 
 
+def percent(value: float | None) -> str:
+    """Write a share of 1 in percent."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:
     """Show a progress bar on standard error, if that is a terminal."""
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())

@@ -26,6 +26,7 @@ from ..treebank.convert import (
 )
 from ..treebank.splits import SPLIT_NAMES, SplitTable
 from . import rst_app
+from ._options import LargestTree
 from ._util import clean_errors, progress
 
 LIST_SUFFIX = ".tsv"
@@ -62,9 +63,7 @@ def convert_cli(
     ] = "*",
     splits: Annotated[
         Path | None,
-        typer.Option(
-            help="TSV with the columns treebank, doc and split. Default: the official splits"
-        ),
+        typer.Option(help="TSV: treebank, doc, split. Default: the official splits"),
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Only the documents of this split, e.g. train")
@@ -74,40 +73,30 @@ def convert_cli(
     ] = LabelSet.coarse,
     relations: Annotated[
         Path | None,
-        typer.Option(
-            help="TSV with the columns treebank, label and class, which comes before our own table"
-        ),
+        typer.Option(help="TSV: treebank, label, class. It comes before the built-in table"),
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option(help="Report documents that cannot be read, and go on")
+        bool, typer.Option("--skip-bad", help="Report documents that cannot be read, and go on")
     ] = False,
-    largest_tree: Annotated[
-        bool, typer.Option(help="Keep the largest tree of a document that has several")
-    ] = False,
+    largest_tree: LargestTree = False,
     keep_blanked: Annotated[
-        bool, typer.Option(help="Keep documents whose words are blanked")
+        bool, typer.Option("--keep-blanked", help="Keep documents whose words are blanked")
     ] = False,
     raw_text: Annotated[
         bool,
-        typer.Option(
-            help="Guess the spaces that a treebank lost, and use a multilingual tokenizer"
-        ),
+        typer.Option("--raw-text", help="Guess lost spaces, and use a multilingual tokenizer"),
     ] = False,
     layout: Annotated[
-        Path | None,
-        typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
+        Path | None, typer.Option(help="Folder with layout: GUM's dep, GCDT's xml")
     ] = None,
-    syntax: Annotated[
-        Path | None,
-        typer.Option(help="A folder with CoNLL-U files that have the syntax of the documents"),
-    ] = None,
+    syntax: Annotated[Path | None, typer.Option(help="Folder with syntax in CoNLL-U files")] = None,
     edus_only: Annotated[
         bool, typer.Option("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
     ] = False,
 ) -> None:
-    """Convert RST treebanks (rs3, rs4, dis or DISRPT) into DocBins for training.
+    """Convert RST treebanks into DocBins for training.
 
-    INPUT may be a list of treebanks: a TSV file with the columns treebank, lang and path, and
+    Formats are rs3, rs4, dis and DISRPT. INPUT may be a list of treebanks: a TSV file with the columns treebank, lang and path, and
     where needed splits, options (largest_tree, edus_only), layout and syntax. Its paths start from
     its folder, and an empty cell stands for the option of the same name. Treebanks that are not
     there are passed over. Each split of each treebank becomes OUTPUT/SPLIT/TREEBANK.spacy.
@@ -154,15 +143,8 @@ def convert_cli(
 def read_list(
     path: Path, options: ConversionOptions, splits: Path | None = None, only: str = "*"
 ) -> list[Treebank]:
-    """Read a list of treebanks.
-
-    path (Path): The TSV file.
-    options (ConversionOptions): What holds where a cell is empty.
-    splits (Path | None): The table of splits, likewise.
-    only (str): A pattern for their names.
-    RETURNS (list[Treebank]): Those that fit and exist. The others are named.
-    RAISES (RstError): If there is none.
-    """
+    """Read those treebanks of a list that exist and whose name fits the pattern `only`. Options and
+    splits stand for empty cells."""
     banks: list[Treebank] = []
     for _, row in read_table(path, LIST_COLUMNS):
         name, words = row["treebank"], (row.get("options") or "").split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from spacy.cli._util import import_code, setup_gpu
@@ -18,8 +18,8 @@ from ..scoring.parseval import METRICS, SPANS_BY_METHOD
 from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
-from ._options import BatchSize, Code, GpuId
-from ._util import OverridesCommand, clean_errors
+from ._options import BatchSize, Code, Corpora, EduSource, GpuId, ModelArgument
+from ._util import OverridesCommand, clean_errors, percent
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
 
@@ -27,28 +27,15 @@ COLUMNS = ("Span", "Nuc", "Rel", "Full")
 @rst_app.command("evaluate", cls=OverridesCommand)
 def evaluate_cli(
     ctx: typer.Context,
-    model: Annotated[str, typer.Argument(help="A pipeline: xx_rst_sm, a package or a folder")],
-    corpora: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CORPUS...", help="Converted treebanks: .spacy files, or folders of them"
-        ),
-    ],
-    edus: Annotated[
-        Literal["gold", "predicted", "both"],
-        typer.Option(
-            help="Parse gold EDUs on gold tokens, run the pipeline on the raw text, or do both"
-        ),
-    ] = "gold",
+    model: ModelArgument,
+    corpora: Corpora,
+    edus: EduSource = "gold",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
     ] = None,
     baselines: Annotated[
         bool,
-        typer.Option(
-            help="Score trees without a parser, too: branching to one side, by sentence, and gold "
-            "trees with the commonest label"
-        ),
+        typer.Option("--baselines", help="Also score right-branching trees and other baselines"),
     ] = False,
     hide_layout: Annotated[
         bool, typer.Option("--hide-layout", help="Parse running text, without paragraphs and such")
@@ -57,10 +44,9 @@ def evaluate_cli(
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Score the trees of a pipeline with RST-Parseval and original Parseval, and with predicted
-    EDUs its segmentation too.
+    """Score the trees of a pipeline.
 
-    Micro scores pool the spans of all documents, macro scores are means over the documents.
+    Trees are scored with RST-Parseval and original Parseval, predicted EDUs too. Micro scores pool the spans of all documents, macro scores are means over the documents.
     Settings of the pipeline's config can be given as options.
 
     \b
@@ -105,10 +91,7 @@ def evaluate_cli(
 
 
 def print_runs(runs: dict[str, dict[str, Any]]) -> None:
-    """Print reports as tables.
-
-    runs (dict[str, dict[str, Any]]): What `make_report` made, by where the EDUs came from.
-    """
+    """Print the reports of `make_report`, by where the EDUs came from, as tables."""
     rows = [
         (name, mode, scores)
         for mode, report in runs.items()
@@ -119,7 +102,7 @@ def print_runs(runs: dict[str, dict[str, Any]]) -> None:
     for average in ("micro", "macro"):
         names = [score_name(method, average, m) for method in SPANS_BY_METHOD for m in METRICS]
         data = [
-            (name, mode, scores["documents"], *(_percent(scores[n]) for n in ("edu_f", *names)))
+            (name, mode, scores["documents"], *(percent(scores[n]) for n in ("edu_f", *names)))
             for name, mode, scores in rows
         ]
         msg.divider(f"{average.title()} F1: RST-Parseval and original Parseval")
@@ -128,7 +111,3 @@ def print_runs(runs: dict[str, dict[str, Any]]) -> None:
 
 def _named_scores(report: dict[str, Any], part: str) -> Iterable[tuple[str, dict[str, Any]]]:
     return [("all", report[part])] if part == "scores" else report.get(part, {}).items()
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"

@@ -29,9 +29,9 @@ def split_cli(
     ] = PAPER_TEST_SIZE,
     seed: Annotated[int, typer.Option(help="Another seed draws other documents")] = 0,
 ) -> None:
-    """Draw a seeded random split: 38 documents per language for the test, as in the paper.
+    """Draw train, dev and test documents at random.
 
-    A small treebank gives at most a fifth of its documents to each of dev and test.
+    By default, dev and test get 38 documents each, as in the paper, but at most a fifth of them.
 
     \b
     Example:

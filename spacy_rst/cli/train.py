@@ -36,8 +36,10 @@ def train_cli(
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Train a pipeline as spacy train does, or resume a training that was interrupted. Settings of
-    the config can be given as options, e.g. --training.max_steps 100.
+    """Train a pipeline, or resume its training.
+
+    As in spacy train, settings of the config can be given as options, e.g.
+    --training.max_steps 100.
 
     \b
     Example:
@@ -65,7 +67,7 @@ def train_cli(
 def config_cli(
     name: Annotated[str, typer.Argument(help="Name of a packaged config, such as small_cpu")],
 ) -> None:
-    """Print a packaged training config, to be changed and given to rst train.
+    """Print a packaged training config.
 
     \b
     Example:

@@ -122,13 +122,7 @@ def translate_cli(
 
 
 def make_engine(engine: str, overrides: Mapping[str, Any] | None = None) -> Translator:
-    """Make the engine that the user asks for.
-
-    engine (str): One of `ENGINES`, a registered name, or a config file with a block [translator].
-    overrides (Mapping[str, Any] | None): Settings of the config, such as "translator.threads".
-    RETURNS (Translator): The engine.
-    RAISES (RstError): If there is no such engine, or its settings are wrong.
-    """
+    """Make the engine that the user asks for. Overrides are settings like "translator.threads"."""
     overrides = dict(overrides or {})
     try:
         if Path(engine).suffix == ".cfg":
