@@ -16,11 +16,8 @@ from ..errors import Errors, RstError
 from ..evaluation import makes_edus
 from ..layout import MARKUP_SUFFIXES, read_document
 from ..pipelines import load
-from ..tree import RstTree
-from ._inputs import Origin, Reading
+from ._inputs import Origin, Outcome, Reading
 from ._util import report_problem
-
-Outcome = tuple[Origin, RstTree | Exception | None]
 
 
 class EduUnits(StrEnum):

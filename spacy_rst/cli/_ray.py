@@ -156,8 +156,7 @@ def _parse_files(
         try:
             for outcome in _outcomes(ray, groups, folder, settings):
                 for place, error in json.loads(outcome["errors"]):
-                    report_problem(place, error)
-                    counts.failed += 1
+                    counts.fail(place, error)
                 counts.written += outcome["trees"]
                 counts.empty += outcome["empty"]
                 yield counts.succeeded + counts.failed

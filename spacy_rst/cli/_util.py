@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -45,26 +46,17 @@ class OverridesCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. See click's `Command.parse_args`."""
-        overrides, others = split_overrides(args)
+        overrides: list[str] = []
+        others: list[str] = []
+        remaining = iter(args)
+        for arg in remaining:
+            name, equals, _ = arg.partition("=")
+            is_setting = name.startswith("--") and "." in name
+            (overrides if is_setting else others).append(arg)
+            if is_setting and not equals:
+                overrides += islice(remaining, 1)  # its value
         ctx.meta["overrides"] = parse_config_overrides(overrides)
         return super().parse_args(ctx, others)
-
-
-def split_overrides(args: list[str]) -> tuple[list[str], list[str]]:
-    """Tell settings of a config, with their values, from other arguments: only their names have
-    dots."""
-    overrides: list[str] = []
-    others: list[str] = []
-    remaining = iter(args)
-    for arg in remaining:
-        name, equals, _ = arg.partition("=")
-        if not name.startswith("--") or "." not in name:
-            others.append(arg)
-            continue
-        overrides.append(arg)
-        if not equals:
-            overrides += [value for value in (next(remaining, None),) if value is not None]
-    return overrides, others
 
 
 @contextmanager
@@ -96,7 +88,7 @@ class Counts:
     skipped: int = 0
     failed: int = 0
 
-    def fail(self, place: str, error: Exception) -> None:
+    def fail(self, place: str, error: Exception | str) -> None:
         """Report and count an input that failed."""
         report_problem(place, error)
         self.failed += 1

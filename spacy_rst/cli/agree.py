@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import table
 
 from ..display.characters import clean_text
@@ -19,7 +20,7 @@ from ..tree import RstTree
 from ..treebank.convert import with_classes
 from ..util import write_atomically
 from . import rst_app
-from ._inputs import NamedTree, read_trees
+from ._inputs import Outcome, read_trees
 from ._options import TREES_HELP, LargestTree
 from ._util import Counts, ParseCommand, clean_errors, percent, report_problem
 
@@ -35,28 +36,26 @@ HEADINGS = {
 
 @rst_app.command("agree", cls=ParseCommand)
 def agree_cli(
-    first_path: Annotated[Path, typer.Argument(metavar="FIRST", help=TREES_HELP)],
-    second_path: Annotated[Path, typer.Argument(metavar="SECOND", help=TREES_HELP)],
+    first_path: Annotated[Path, Arg(metavar="FIRST", help=TREES_HELP)],
+    second_path: Annotated[Path, Arg(metavar="SECOND", help=TREES_HELP)],
     classes: Annotated[
-        bool, typer.Option("--classes", help="Compare the 18 classes instead of the labels")
+        bool, Opt("--classes", help="Compare the 18 classes instead of the labels")
     ] = False,
     largest_tree: LargestTree = False,
-    differences: Annotated[
-        bool, typer.Option("--differences", help="List where the trees differ")
-    ] = False,
+    differences: Annotated[bool, Opt("--differences", help="List where the trees differ")] = False,
     file_format: Annotated[
-        Literal["text", "json"], typer.Option("--format", "-f", help="What to write")
+        Literal["text", "json"], Opt("--format", "-f", help="What to write")
     ] = "text",
     output_path: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output")
+        Path | None, Opt("--output", "-o", help="File to write. Default: standard output")
     ] = None,
 ) -> None:
     """Measure the agreement of two annotations.
 
-    One of them may be a parse. F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or both (F) in RST-Parseval and
-    in original Parseval, and Cohen's kappa on the inner nodes that both have. Documents are
-    matched by their names. Exit codes: 0 if all went well, 2 if some documents could not be
-    compared, 1 if nothing could be done.
+    One of them may be a parse. F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or
+    both (F) in RST-Parseval and in original Parseval, and Cohen's kappa on the inner nodes that
+    both have. Documents are matched by their names. Exit codes: 0 if all went well, 2 if some
+    documents could not be compared, 1 if nothing could be done.
 
     \b
     Examples:
@@ -94,21 +93,17 @@ def agree_cli(
     raise typer.Exit(tally.exit_code)
 
 
-def _by_name(
-    trees: Iterable[NamedTree | RstError], classes: bool, tally: Counts
-) -> dict[str, RstTree]:
+def _by_name(trees: Iterable[Outcome], classes: bool, tally: Counts) -> dict[str, RstTree]:
     found: dict[str, RstTree] = {}
-    for item in trees:
+    for (name, file, *_), tree in trees:
         try:
-            if isinstance(item, RstError):
-                raise item
-            name, path, tree = item
+            if isinstance(tree, Exception):
+                raise tree
             if name in found:
-                raise RstError(
-                    Errors.R741.format(problem=f"{path} has the same as another: {name}")
-                )
+                problem = f"{file.location} has the same as another: {name}"
+                raise RstError(Errors.R741.format(problem=problem))
             if tree is not None:
-                found[name] = with_classes(tree, source=str(path)) if classes else tree
+                found[name] = with_classes(tree, source=file.location) if classes else tree
         except RstError as error:
             tally.fail("agree", error)
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import srsly
-import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors, RstError
@@ -17,11 +17,10 @@ from ._util import clean_errors
 
 @rst_app.command("bundle")
 def bundle_cli(
-    source: Annotated[Path, typer.Argument(metavar="PIPELINE", help="A trained pipeline's folder")],
-    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write")],
+    source: Annotated[Path, Arg(metavar="PIPELINE", help="A trained pipeline's folder")],
+    target: Annotated[Path, Arg(metavar="FOLDER", help="Folder to write")],
     meta_path: Annotated[
-        Path | None,
-        typer.Option("--meta", help="JSON file with entries for meta.json: name, version, ..."),
+        Path | None, Opt("--meta", help="JSON file with entries for meta.json: name, version, ...")
     ] = None,
 ) -> None:
     """Copy a trained pipeline without what only training needs.

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Opt, import_code, setup_gpu
 from wasabi import msg
 
 from ..evaluation import EDU_SOURCES, read_gold
@@ -26,11 +25,9 @@ def calibrate_cli(
     model: ModelArgument,
     corpora: Corpora,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for the calibrated pipeline")
+        Path | None, Opt("--output", "-o", help="Folder for the calibrated pipeline")
     ] = None,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", help="JSON file for the numbers")
-    ] = None,
+    json_path: Annotated[Path | None, Opt("--json", help="JSON file for the numbers")] = None,
     edus: EduSource = "gold",
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,

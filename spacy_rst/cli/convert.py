@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors, RstError
@@ -46,60 +46,52 @@ class Treebank(NamedTuple):
 @rst_app.command("convert")
 def convert_cli(
     input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A treebank file, a folder, or a list (.tsv)")
+        Path, Arg(metavar="INPUT", help="A treebank file, a folder, or a list (.tsv)")
     ],
     output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The DocBin to write; for a list, a folder")
+        Path, Arg(metavar="OUTPUT", help="The DocBin to write; for a list, a folder")
     ],
     file_format: Annotated[
-        FileFormat, typer.Option("--format", "-f", help="Format of the input")
+        FileFormat, Opt("--format", "-f", help="Format of the input")
     ] = FileFormat.auto,
-    treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. en.gum")] = "",
+    treebank: Annotated[str, Opt(help="Name of the treebank, e.g. en.gum")] = "",
     lang: Annotated[
-        str, typer.Option(help="Language code. Default: what the treebank's name begins with")
+        str, Opt(help="Language code. Default: what the treebank's name begins with")
     ] = "",
-    only: Annotated[
-        str, typer.Option(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")
-    ] = "*",
+    only: Annotated[str, Opt(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")] = "*",
     splits: Annotated[
-        Path | None,
-        typer.Option(help="TSV: treebank, doc, split. Default: the official splits"),
+        Path | None, Opt(help="TSV: treebank, doc, split. Default: the official splits")
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Only the documents of this split, e.g. train")
-    ] = None,
+    split: Annotated[str | None, Opt(help="Only the documents of this split, e.g. train")] = None,
     labels: Annotated[
-        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
+        LabelSet, Opt(help="The 18 classes, or the treebank's own")
     ] = LabelSet.coarse,
     relations: Annotated[
-        Path | None,
-        typer.Option(help="TSV: treebank, label, class. It comes before the built-in table"),
+        Path | None, Opt(help="TSV: treebank, label, class. It comes before the built-in table")
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Report documents that cannot be read, and go on")
+        bool, Opt("--skip-bad", help="Report documents that cannot be read, and go on")
     ] = False,
     largest_tree: LargestTree = False,
     keep_blanked: Annotated[
-        bool, typer.Option("--keep-blanked", help="Keep documents whose words are blanked")
+        bool, Opt("--keep-blanked", help="Keep documents whose words are blanked")
     ] = False,
     raw_text: Annotated[
-        bool,
-        typer.Option("--raw-text", help="Guess lost spaces, and use a multilingual tokenizer"),
+        bool, Opt("--raw-text", help="Guess lost spaces, and use a multilingual tokenizer")
     ] = False,
-    layout: Annotated[
-        Path | None, typer.Option(help="Folder with layout: GUM's dep, GCDT's xml")
-    ] = None,
-    syntax: Annotated[Path | None, typer.Option(help="Folder with syntax in CoNLL-U files")] = None,
+    layout: Annotated[Path | None, Opt(help="Folder with layout: GUM's dep, GCDT's xml")] = None,
+    syntax: Annotated[Path | None, Opt(help="Folder with syntax in CoNLL-U files")] = None,
     edus_only: Annotated[
-        bool, typer.Option("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
+        bool, Opt("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
     ] = False,
 ) -> None:
     """Convert RST treebanks into DocBins for training.
 
-    Formats are rs3, rs4, dis and DISRPT. INPUT may be a list of treebanks: a TSV file with the columns treebank, lang and path, and
-    where needed splits, options (largest_tree, edus_only), layout and syntax. Its paths start from
-    its folder, and an empty cell stands for the option of the same name. Treebanks that are not
-    there are passed over. Each split of each treebank becomes OUTPUT/SPLIT/TREEBANK.spacy.
+    Formats are rs3, rs4, dis and DISRPT. INPUT may be a list of treebanks: a TSV file with the
+    columns treebank, lang and path, and where needed splits, options (largest_tree, edus_only),
+    layout and syntax. Its paths start from its folder, and an empty cell stands for the option of
+    the same name. Treebanks that are not there are passed over. Each split of each treebank becomes
+    OUTPUT/SPLIT/TREEBANK.spacy.
 
     \b
     Examples:

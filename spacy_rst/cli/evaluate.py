@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Opt, import_code, setup_gpu
 from wasabi import msg
 
 from ..errors import Errors, RstError
@@ -30,15 +30,12 @@ def evaluate_cli(
     model: ModelArgument,
     corpora: Corpora,
     edus: EduSource = "gold",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
-    ] = None,
+    output: Annotated[Path | None, Opt("--output", "-o", help="JSON file for the scores")] = None,
     baselines: Annotated[
-        bool,
-        typer.Option("--baselines", help="Also score right-branching trees and other baselines"),
+        bool, Opt("--baselines", help="Also score right-branching trees and other baselines")
     ] = False,
     hide_layout: Annotated[
-        bool, typer.Option("--hide-layout", help="Parse running text, without paragraphs and such")
+        bool, Opt("--hide-layout", help="Parse running text, without paragraphs and such")
     ] = False,
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,
@@ -46,8 +43,9 @@ def evaluate_cli(
 ) -> None:
     """Score the trees of a pipeline.
 
-    Trees are scored with RST-Parseval and original Parseval, predicted EDUs too. Micro scores pool the spans of all documents, macro scores are means over the documents.
-    Settings of the pipeline's config can be given as options.
+    Scores are RST-Parseval and original Parseval, and F1 for predicted EDUs. Micro scores pool the
+    spans of all documents, macro scores are means over the documents. Settings of the pipeline's
+    config can be given as options.
 
     \b
     Examples:

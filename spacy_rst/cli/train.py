@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import import_code, parse_config_overrides, setup_gpu, show_validation_error
+from spacy.cli._util import (
+    Arg,
+    Opt,
+    import_code,
+    parse_config_overrides,
+    setup_gpu,
+    show_validation_error,
+)
 from spacy.training.initialize import init_nlp
 from wasabi import msg
 
@@ -23,15 +30,13 @@ from ._util import clean_errors
 def train_cli(
     ctx: typer.Context,
     config: Annotated[
-        str,
-        typer.Argument(metavar="CONFIG", help="Config file, or the name of a packaged config"),
+        str, Arg(metavar="CONFIG", help="Config file, or the name of a packaged config")
     ],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Folder for the trained pipeline", file_okay=False),
+        Path, Opt("--output", "-o", help="Folder for the trained pipeline", file_okay=False)
     ],
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last evaluation in the output folder")
+        bool, Opt("--resume", help="Go on from the last evaluation in the output folder")
     ] = False,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -65,7 +70,7 @@ def train_cli(
 
 @rst_app.command("config")
 def config_cli(
-    name: Annotated[str, typer.Argument(help="Name of a packaged config, such as small_cpu")],
+    name: Annotated[str, Arg(help="Name of a packaged config, such as small_cpu")],
 ) -> None:
     """Print a packaged training config.
 

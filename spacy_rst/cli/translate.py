@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 from spacy.tokens import Doc
 from spacy.util import load_config, minibatch, registry
 from thinc.api import Config
@@ -43,15 +43,11 @@ class TranslateCommand(ParseCommand, OverridesCommand):
 @rst_app.command("translate", cls=TranslateCommand)
 def translate_cli(
     ctx: typer.Context,
-    input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A .spacy file, or a folder of them")
-    ],
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The .spacy file or folder to write")
-    ],
+    input_path: Annotated[Path, Arg(metavar="INPUT", help="A .spacy file, or a folder of them")],
+    output_path: Annotated[Path, Arg(metavar="OUTPUT", help="The .spacy file or folder to write")],
     engine: Annotated[
         str,
-        typer.Option(
+        Opt(
             "--engine",
             "-e",
             help=f"{', '.join(ENGINES)}, a registered name, or a .cfg file with the engine in its "
@@ -59,16 +55,13 @@ def translate_cli(
         ),
     ],
     source: Annotated[
-        str | None,
-        typer.Option(help="Language of the documents. Default: what each of them says"),
+        str | None, Opt(help="Language of the documents. Default: what each of them says")
     ] = None,
-    target: Annotated[str, typer.Option(help="Language to translate to")] = "en",
+    target: Annotated[str, Opt(help="Language to translate to")] = "en",
     cache: Annotated[
-        Path | None, typer.Option(help="File for translations, so that none is made twice")
+        Path | None, Opt(help="File for translations, so that none is made twice")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip files whose output is complete")
-    ] = False,
+    resume: Annotated[bool, Opt("--resume", help="Skip files whose output is complete")] = False,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
