@@ -16,7 +16,7 @@ from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .doc_layout import LAYOUT_KEY, copy_layout, read_layout
+from .doc_layout import copy_layout, read_layout
 from .encoder.vectors import check_encoded
 from .shims import LazyNetShim
 from .windows import batch_by_size

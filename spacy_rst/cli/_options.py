@@ -12,6 +12,9 @@ from ._formats import TreeFormat
 TREES_HELP = "Trees: rs3, rs4, dis, DISRPT, JSON, a DocBin, or a folder of these"
 
 BatchSize = Annotated[int | None, Opt(min=1, help="Documents to buffer")]
+Classes = Annotated[
+    bool, Opt("--classes", help="Take the 18 classes instead of the files' own labels")
+]
 Code = Annotated[Path | None, Opt("--code", "-c", help="Python file to import first")]
 Corpora = Annotated[
     list[Path], Arg(metavar="CORPUS...", help="Converted treebanks: .spacy files, or their folders")

@@ -150,7 +150,10 @@ class FileOutput(_Output):
             for line in lines:
                 if not line.endswith(b"\n"):  # the run was killed while it wrote this
                     break
-                self._done[_name_in(line, source)] += 1
+                try:
+                    self._done[str(json.loads(line)["name"])] += 1
+                except (ValueError, TypeError, KeyError, RecursionError) as error:
+                    raise RstError(Errors.R524.format(path=source, error=error)) from error
                 n_bytes += len(line)
         if source is target:
             shutil.copyfile(source, part)
@@ -229,13 +232,6 @@ class FolderOutput(_Output):
         if self._resume is not None:
             self._list.write(_list_line(origin.key, file))
             self._list.flush()
-
-
-def _name_in(line: bytes, path: Path) -> str:
-    try:
-        return str(json.loads(line)["name"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RstError(Errors.R524.format(path=path, error=error)) from error
 
 
 def _list_line(key: DocumentKey, file: str) -> str:

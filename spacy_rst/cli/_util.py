@@ -102,15 +102,13 @@ class Counts:
 
     @property
     def succeeded(self) -> int:
-        """RETURNS (int): Inputs that did not fail."""
+        """Inputs that did not fail."""
         return self.written + self.empty + self.skipped
 
     @property
     def exit_code(self) -> int:
-        """RETURNS (int): 0 if nothing failed, 1 if everything did, else 2."""
-        if not self.failed:
-            return 0
-        return 2 if self.succeeded else 1
+        """0 if nothing failed, 1 if everything did, else 2."""
+        return 0 if not self.failed else 2 if self.succeeded else 1
 
     def finish(self) -> NoReturn:
         """Print the counts and end the command."""
@@ -131,7 +129,7 @@ def progress(items: Iterable[Item], description: str, total: int | None = None) 
 
 
 def load_arrow() -> ModuleType:
-    """RETURNS (ModuleType): `_arrow`, which needs pyarrow."""
+    """Import `_arrow`, which needs pyarrow."""
     with require_extra("pyarrow", "ray"):
         from . import _arrow
     return _arrow
@@ -146,13 +144,11 @@ class FileNames:
     def make_unique(self, name: str) -> str:
         """Make a file name, without an ending, of a document's name. One that was given before gets
         a number; case makes no difference."""
-        stem = safe_name(name)
-        candidate, number = stem, self._taken.get(stem.casefold(), 0)
+        stem = candidate = safe_name(name)
         while candidate.casefold() in self._taken:
-            number += 1
-            candidate = f"{stem}_{number}"
-        self._taken[stem.casefold()] = max(number, 1)
-        self._taken.setdefault(candidate.casefold(), 1)
+            self._taken[stem.casefold()] += 1
+            candidate = f"{stem}_{self._taken[stem.casefold()]}"
+        self._taken[candidate.casefold()] = 1
         return candidate
 
 

@@ -21,7 +21,7 @@ from ..treebank.convert import with_classes
 from ..util import write_atomically
 from . import rst_app
 from ._inputs import Outcome, read_trees
-from ._options import TREES_HELP, LargestTree
+from ._options import TREES_HELP, Classes, LargestTree
 from ._util import Counts, ParseCommand, clean_errors, percent, report_problem
 
 POOLED = "all documents"
@@ -38,9 +38,7 @@ HEADINGS = {
 def agree_cli(
     first_path: Annotated[Path, Arg(metavar="FIRST", help=TREES_HELP)],
     second_path: Annotated[Path, Arg(metavar="SECOND", help=TREES_HELP)],
-    classes: Annotated[
-        bool, Opt("--classes", help="Compare the 18 classes instead of the labels")
-    ] = False,
+    classes: Classes = False,
     largest_tree: LargestTree = False,
     differences: Annotated[bool, Opt("--differences", help="List where the trees differ")] = False,
     file_format: Annotated[

@@ -24,9 +24,7 @@ from ._util import clean_errors, percent
 def calibrate_cli(
     model: ModelArgument,
     corpora: Corpora,
-    output: Annotated[
-        Path | None, Opt("--output", "-o", help="Folder for the calibrated pipeline")
-    ] = None,
+    output: Annotated[Path | None, Opt("--output", "-o", help="Calibrated pipeline")] = None,
     json_path: Annotated[Path | None, Opt("--json", help="JSON file for the numbers")] = None,
     edus: EduSource = "gold",
     batch_size: BatchSize = None,
@@ -77,8 +75,7 @@ def print_calibration(calibration: Calibration) -> None:
         width = 1 / len(before.bins)
         rows = []
         for number, bins in enumerate(zip(before.bins, after.bins, strict=True)):
-            cells = ((str(b.n), percent(b.probability), percent(b.right)) for b in bins)
-            old, new = cells
+            old, new = ((str(b.n), percent(b.probability), percent(b.right)) for b in bins)
             rows.append((f"{number * width:.1f}-{(number + 1) * width:.1f}", *old, *new))
         msg.table(rows, header=header, aligns=("l", *"r" * 6), divider=True)
         errors = [percent(reliability.error) for reliability in (before, after)]

@@ -29,7 +29,6 @@ from . import rst_app
 from ._options import LargestTree
 from ._util import clean_errors, progress
 
-LIST_SUFFIX = ".tsv"
 LIST_COLUMNS = ("treebank", "lang", "path")
 PATH_COLUMNS = ("path", "splits", "layout", "syntax")
 FLAGS = ("largest_tree", "edus_only")  # what the column `options` may say
@@ -45,33 +44,21 @@ class Treebank(NamedTuple):
 
 @rst_app.command("convert")
 def convert_cli(
-    input_path: Annotated[
-        Path, Arg(metavar="INPUT", help="A treebank file, a folder, or a list (.tsv)")
-    ],
-    output_path: Annotated[
-        Path, Arg(metavar="OUTPUT", help="The DocBin to write; for a list, a folder")
-    ],
+    input_path: Annotated[Path, Arg(metavar="INPUT", help="Treebank file, folder, or list (.tsv)")],
+    output_path: Annotated[Path, Arg(metavar="OUTPUT", help="DocBin; for a list, a folder")],
     file_format: Annotated[
         FileFormat, Opt("--format", "-f", help="Format of the input")
     ] = FileFormat.auto,
     treebank: Annotated[str, Opt(help="Name of the treebank, e.g. en.gum")] = "",
-    lang: Annotated[
-        str, Opt(help="Language code. Default: what the treebank's name begins with")
-    ] = "",
+    lang: Annotated[str, Opt(help="Language code. Default: start of the treebank's name")] = "",
     only: Annotated[str, Opt(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")] = "*",
-    splits: Annotated[
-        Path | None, Opt(help="TSV: treebank, doc, split. Default: the official splits")
-    ] = None,
+    splits: Annotated[Path | None, Opt(help="TSV: treebank, doc, split. Default: official")] = None,
     split: Annotated[str | None, Opt(help="Only the documents of this split, e.g. train")] = None,
-    labels: Annotated[
-        LabelSet, Opt(help="The 18 classes, or the treebank's own")
-    ] = LabelSet.coarse,
+    labels: Annotated[LabelSet, Opt(help="18 classes, or the treebank's own")] = LabelSet.coarse,
     relations: Annotated[
         Path | None, Opt(help="TSV: treebank, label, class. It comes before the built-in table")
     ] = None,
-    skip_bad: Annotated[
-        bool, Opt("--skip-bad", help="Report documents that cannot be read, and go on")
-    ] = False,
+    skip_bad: Annotated[bool, Opt("--skip-bad", help="Report bad documents, and go on")] = False,
     largest_tree: LargestTree = False,
     keep_blanked: Annotated[
         bool, Opt("--keep-blanked", help="Keep documents whose words are blanked")
@@ -81,9 +68,7 @@ def convert_cli(
     ] = False,
     layout: Annotated[Path | None, Opt(help="Folder with layout: GUM's dep, GCDT's xml")] = None,
     syntax: Annotated[Path | None, Opt(help="Folder with syntax in CoNLL-U files")] = None,
-    edus_only: Annotated[
-        bool, Opt("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
-    ] = False,
+    edus_only: Annotated[bool, Opt("--edus-only", help="Read EDUs of DISRPT, no trees")] = False,
 ) -> None:
     """Convert RST treebanks into DocBins for training.
 
@@ -114,8 +99,8 @@ def convert_cli(
             syntax=syntax,
             edus_only=edus_only,
         )
+        is_list = input_path.suffix == ".tsv"
         banks = [Treebank(input_path, splits, options)]
-        is_list = input_path.suffix == LIST_SUFFIX
         if is_list:
             banks = read_list(input_path, options, splits, only)
         reports: dict[str, ConversionReport] = {}

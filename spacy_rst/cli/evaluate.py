@@ -11,7 +11,6 @@ import typer
 from spacy.cli._util import Opt, import_code, setup_gpu
 from wasabi import msg
 
-from ..errors import Errors, RstError
 from ..evaluation import EDU_SOURCES, has_tree, make_report, parse_docs, read_gold
 from ..pipelines import load
 from ..scoring.parseval import METRICS, SPANS_BY_METHOD
@@ -19,6 +18,7 @@ from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
 from ._options import BatchSize, Code, Corpora, EduSource, GpuId, ModelArgument
+from ._parsing import first_parser
 from ._util import OverridesCommand, clean_errors, percent
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
@@ -59,10 +59,7 @@ def evaluate_cli(
         setup_gpu(gpu_id)
         overrides = ctx.meta["overrides"]
         nlp = load(model, config=overrides)
-        metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
-        if not any("doc._.rst_tree" in meta.assigns for meta in metas):
-            pipes = ", ".join(nlp.pipe_names) or "none"
-            raise RstError(Errors.R227.format(model=model, pipes=pipes))
+        first_parser(nlp, model)
         # Without a tree there is nothing to score but EDUs, and those only if they are predicted.
         docs = read_gold(
             corpora, nlp.vocab, edus_only=edus != "gold", hide_layout=float(hide_layout)

@@ -13,7 +13,7 @@ from ..treebank.convert import with_classes
 from . import rst_app
 from ._formats import TreeFormat, choose_format
 from ._inputs import Origin, Outcome, read_trees
-from ._options import Format, LargestTree, OutputPlace, TreesInput
+from ._options import Classes, Format, LargestTree, OutputPlace, TreesInput
 from ._outputs import choose_output
 from ._util import clean_errors, report_problem
 
@@ -23,12 +23,8 @@ def show_cli(
     input_path: TreesInput,
     file_format: Format = None,
     output_path: OutputPlace = None,
-    classes: Annotated[
-        bool, Opt("--classes", help="Show the 18 classes instead of the file's labels")
-    ] = False,
-    color: Annotated[
-        bool | None, Opt(help="Use colours. Default: where the output is a terminal")
-    ] = None,
+    classes: Classes = False,
+    color: Annotated[bool | None, Opt(help="Use colours. Default: in a terminal")] = None,
     largest_tree: LargestTree = False,
     limit: Annotated[int, Opt(min=0, help="How many trees at most, 0 for all")] = 1,
 ) -> None:

@@ -20,7 +20,7 @@ from wasabi import msg
 from ..configs import config_path, read_config
 from ..training.resume import CHECKPOINT_FILE, Checkpoint, train
 from . import rst_app
-from ._options import Code, GpuId
+from ._options import Code, GpuId, Resume
 from ._util import clean_errors
 
 
@@ -35,9 +35,7 @@ def train_cli(
     output: Annotated[
         Path, Opt("--output", "-o", help="Folder for the trained pipeline", file_okay=False)
     ],
-    resume: Annotated[
-        bool, Opt("--resume", help="Go on from the last evaluation in the output folder")
-    ] = False,
+    resume: Resume = False,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:

@@ -23,7 +23,7 @@ from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
 from ..treebank.docbin import count_docs, find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
-from ._options import Code, GpuId
+from ._options import Code, GpuId, Resume
 from ._util import Counts, OverridesCommand, ParseCommand, clean_errors
 
 ENGINES = {
@@ -61,7 +61,7 @@ def translate_cli(
     cache: Annotated[
         Path | None, Opt(help="File for translations, so that none is made twice")
     ] = None,
-    resume: Annotated[bool, Opt("--resume", help="Skip files whose output is complete")] = False,
+    resume: Resume = False,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
@@ -116,13 +116,13 @@ def translate_cli(
 
 def make_engine(engine: str, overrides: Mapping[str, Any] | None = None) -> Translator:
     """Make the engine that the user asks for. Overrides are settings like "translator.threads"."""
-    overrides = dict(overrides or {})
+    settings = dict(overrides or {})
     try:
         if Path(engine).suffix == ".cfg":
-            config = load_config(engine, overrides=overrides, interpolate=True)
+            config = load_config(engine, overrides=settings, interpolate=True)
         else:
             block = f'[{SECTION}]\n@{REGISTRY_NAME} = "{ENGINES.get(engine, engine)}"'
-            config = Config().from_str(block, overrides=overrides)
+            config = Config().from_str(block, overrides=settings)
         return registry.resolve({SECTION: config[SECTION]})[SECTION]
     except RstError:
         raise
