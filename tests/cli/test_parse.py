@@ -56,16 +56,11 @@ def gold(examples_and_model):
 
 
 @pytest.fixture
-def run(examples_and_model, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run(rst, examples_and_model):
+    def parse(*arguments, model=examples_and_model[1], **options):
+        return rst("parse", *arguments, "--model", model, **options)
 
-    def invoke(*arguments, code=0, stdin=None, model=examples_and_model[1]):
-        command = ["parse", *map(str, arguments), "--model", model]
-        result = CliRunner().invoke(rst_app, command, input=stdin)
-        assert result.exit_code == code, result.output
-        return result
-
-    return invoke
+    return parse
 
 
 def write(path: str, content: str | bytes) -> Path:

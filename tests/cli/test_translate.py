@@ -8,9 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.util import registry
-from typer.testing import CliRunner
 
-from spacy_rst.cli import rst_app
 from spacy_rst.cli.translate import make_engine
 from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree
 from spacy_rst.errors import Errors, RstError
@@ -43,15 +41,8 @@ def engine():
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments, code=0):
-        result = CliRunner().invoke(rst_app, ["translate", *map(str, arguments)])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return invoke
+def run(rst):
+    return lambda *arguments, code=0: rst("translate", *arguments, code=code).output
 
 
 def poisoned_doc() -> Doc:

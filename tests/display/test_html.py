@@ -61,7 +61,7 @@ def docs_with_trees(n_docs: int = 2):
     for number in range(n_docs):
         doc = doc_from_edus(nlp, MIXED_TEXTS)
         doc._.rst_tree = mixed_tree()
-        doc.user_data["name"] = f"document {number}"
+        doc.user_data["rst_name"] = f"document {number}"
         docs.append(doc)
     return docs
 
