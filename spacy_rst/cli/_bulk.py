@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -150,13 +150,11 @@ class PartFolder:
                 location = self.location(name)
                 try:
                     with open_binary(location) as stream:
-                        for row in self._read_rows(stream):
+                        rows = map(json.loads, stream)
+                        if self.part_format == "parquet":
+                            rows = load_arrow().read_rows(stream, ("source", "name", "number"))
+                        for row in rows:
                             done[row["source"]].add((row["name"], row["number"]))
                 except (ValueError, KeyError, TypeError) as error:
                     raise RstError(Errors.R524.format(path=location, error=error)) from error
         return done
-
-    def _read_rows(self, stream: Any) -> Iterable[Row]:
-        if self.part_format == "parquet":
-            return load_arrow().read_rows(stream, ("source", "name", "number"))  # type: ignore[no-any-return]
-        return map(json.loads, stream)

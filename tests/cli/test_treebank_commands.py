@@ -9,6 +9,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_rst import RstTree
+from spacy_rst.doc import NAME_KEY
 from spacy_rst.treebank.docbin import read_docbin
 from spacy_rst.treebank.rs3 import read_rs3
 from tests.treebank.rs3_files import group, rs3, segment
@@ -30,7 +31,7 @@ def write_list(path: Path, *rows: dict[str, object]) -> None:
     path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines), encoding="utf8")
 
 
-def read_docs(path: Path) -> list[Doc]:
+def read_docs(path: Path | str) -> list[Doc]:
     return list(DocBin().from_disk(path).get_docs(Vocab()))
 
 
@@ -51,15 +52,11 @@ def test_convert_reports_and_export_gives_the_trees_back(run, tmp_path):
     assert len(data["edu_chars"]) == len(data["edus"])
 
 
-def test_convert_takes_one_split(run, tmp_path):
+def test_convert_takes_one_split(run):
     table = SAMPLE / "splits.tsv"
-    output = run(
-        "convert", SAMPLE / "en", tmp_path / "dev.spacy", "--treebank", "sample.en", "--lang", "en",
-        "--splits", table, "--split", "dev",
-    )  # fmt: skip
-    assert "documents" in output
-    run("export", tmp_path / "dev.spacy", tmp_path / "dev")
-    assert [path.stem for path in (tmp_path / "dev").iterdir()] == ["harbour_ferry"]
+    options = ("--treebank", "sample.en", "--splits", table, "--split", "dev")
+    assert "documents" in run("convert", SAMPLE / "en", "dev.spacy", *options)
+    assert [doc.user_data[NAME_KEY] for doc in read_docs("dev.spacy")] == ["harbour_ferry"]
 
 
 def test_a_list_becomes_one_file_per_treebank_and_split(run, tmp_path):
@@ -197,11 +194,11 @@ def test_a_list_of_which_nothing_is_there_is_refused(run, tmp_path):
     assert "R139" in output
 
 
-def test_split_draws_the_same_table_again(run, tmp_path):
+def test_split_draws_the_same_table_again(run):
     for name in ("one.tsv", "two.tsv"):
-        run("split", SAMPLE, tmp_path / name, "--treebank", "sample", "--seed", 3)
-    first = (tmp_path / "one.tsv").read_text(encoding="utf8")
-    assert first == (tmp_path / "two.tsv").read_text(encoding="utf8")
+        run("split", SAMPLE, name, "--treebank", "sample", "--seed", 3)
+    first, second = (Path(name).read_text(encoding="utf8") for name in ("one.tsv", "two.tsv"))
+    assert first == second
     assert first.startswith("treebank\tdoc\tsplit\tsource\n")
 
 
