@@ -322,12 +322,9 @@ def test_resume_ties_each_file_to_its_text(run):
     write("lines.jsonl", '{"text": "Bai ez.", "name": "c d"}\n{"text": "Ez bai.", "name": "c"}')
     result = run("texts", "more", "lines.jsonl", *arguments)
     assert "Trees: 3, 2 skipped" in result.stderr
-    edus = {
-        path.name: json.loads(path.read_text())["edus"] for path in Path("trees").glob("*.json")
-    }
-    assert [" ".join(edus[f"{name}.json"]) for name in ("a_b", "a_b_2", "a_b_3", "c", "c_d")] == [
-        "Bai.", SHORT, "Ez.", "Ez bai.", "Bai ez."
-    ]  # fmt: skip
+    expected = {"a_b": "Bai.", "a_b_2": SHORT, "a_b_3": "Ez.", "c": "Ez bai.", "c_d": "Bai ez."}
+    for name, text in expected.items():
+        assert " ".join(json.loads(Path(f"trees/{name}.json").read_text())["edus"]) == text
     assert "5 skipped" in run("texts", "more", "lines.jsonl", *arguments).stderr
 
 
@@ -495,7 +492,6 @@ def test_a_pipeline_of_ones_own_segmenter(examples_and_model, tmp_path):
 
 def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_path):
     write("a.txt", SHORT)
-    assert "R091" in run("a.txt", model="no_model", code=1).stderr
     spacy.blank("xx").to_disk(tmp_path / "blank")
     assert "R517" in run("a.txt", model="blank", code=1).stderr
     spacy.load(examples_and_model[1], exclude=["edu_segmenter"]).to_disk(tmp_path / "parser")

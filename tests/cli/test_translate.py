@@ -148,10 +148,8 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
 def test_an_engine_that_cannot_work_stops_the_run(run, tmp_path):
     write_corpus(tmp_path / "in.spacy", docs_in("es"))
     for program in ("no-such-program", "/"):
-        output = run(
-            "in.spacy", "out.spacy", "-e", "apertium", "--translator.program", program, code=1
-        )
-        assert output.count("R601") == 1
+        engine = ("-e", "apertium", "--translator.program", program)
+        assert run("in.spacy", "out.spacy", *engine, code=1).count("R601") == 1
     assert not Path("out.spacy").exists()
 
 
@@ -256,9 +254,6 @@ def test_places_that_will_not_do(run, engine, tmp_path):
         (("missing.spacy", "out"), "R221"),
     ):
         assert code in run(*arguments, "-e", ENGINE, code=1)
+    run("in.spacy", "-e", ENGINE, code=1)  # wrong usage
     run("in.spacy", "empty", "-e", ENGINE)
     assert len(read("empty/in.spacy")) == 1
-
-
-def test_wrong_usage_ends_with_1(run):
-    run("in.spacy", "-e", ENGINE, code=1)
