@@ -96,6 +96,14 @@ def is_gone(process: psutil.Process) -> bool:
         return True
 
 
+def wait_until_gone(processes: dict[psutil.Process, str]) -> None:
+    for _ in range(3000):
+        if all(map(is_gone, processes)):
+            return
+        time.sleep(0.1)
+    raise AssertionError([line for child, line in processes.items() if not is_gone(child)])
+
+
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
     """Documents of different lengths, none like another, and one without text."""
@@ -193,8 +201,7 @@ def test_a_worker_that_is_killed_loses_nothing(inputs, model, trees, tmp_path):
     fields = {row["name"]: row["fields"] for row in rows_in(out)}
     assert json.loads(fields["doc0"]) == {"name": "doc0", "kept": 1}
     assert fields["doc1"] is None
-    time.sleep(5)
-    assert [line for child, line in started.items() if not is_gone(child)] == []
+    wait_until_gone(started)
     assert [path.name for path in out.glob(".*")] == []
 
 
@@ -209,10 +216,7 @@ def test_another_run_goes_on(inputs, model, trees, tmp_path, end):
     process.send_signal(end)
     output = finish(process, -signal.SIGKILL if end is signal.SIGKILL else 130)
     assert ("run it again to go on" in output) == (end is signal.SIGINT)
-    for _ in range(300):  # Ray's processes notice the end of ours
-        if all(map(is_gone, started)):
-            break
-        time.sleep(0.1)
+    wait_until_gone(started)  # Ray's processes notice the end of ours
     before = parts_in(out)
     assert 3 <= len(before) < N_DOCUMENTS / PART_SIZE
     (tmp_path / "gate").touch()
