@@ -21,7 +21,7 @@ spacy_app.add_typer(rst_app)
 
 @rst_app.callback()
 def handle_signals() -> None:
-    """Let all commands tidy up when they are stopped, by Ctrl-C or a request to end (SIGTERM)."""
+    """Let all commands tidy up when Ctrl-C or SIGTERM stops them."""
     if threading.current_thread() is not threading.main_thread():
         return  # where signals cannot be handled
     main_process = os.getpid()

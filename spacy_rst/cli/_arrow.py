@@ -67,7 +67,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def to_parquet(rows: Iterable[dict[str, Any]]) -> bytes:
-    """RETURNS (bytes): A Parquet file of rows as `_bulk.make_row` gives them."""
+    """Write rows of `_bulk.make_row` as a Parquet file."""
     content = io.BytesIO()
     table = pa.Table.from_pylist([_as_arrow(row) for row in rows], schema=ROW)
     pq.write_table(table, content, compression="zstd")

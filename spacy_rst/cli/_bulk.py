@@ -138,7 +138,8 @@ class PartFolder:
         if self.part_format == "parquet":
             content = load_arrow().to_parquet(rows)
         else:
-            content = "".join(map(_json_line, rows)).encode()
+            # Lines as `parse` writes them, with more about the document behind.
+            content = "".join(json_line(row.pop("fields"), row) for row in map(dict, rows)).encode()
         self.write(f"{name}.{self.part_format}", content)
 
     def done(self) -> dict[str, set[tuple[str, int]]]:
@@ -149,18 +150,11 @@ class PartFolder:
                 location = self.location(name)
                 try:
                     with open_binary(location) as stream:
-                        for row in self._read_rows(stream):
+                        rows = map(json.loads, stream)
+                        if self.part_format == "parquet":
+                            rows = load_arrow().read_rows(stream, ("source", "name", "number"))
+                        for row in rows:
                             done[row["source"]].add((row["name"], row["number"]))
                 except (ValueError, KeyError, TypeError) as error:
                     raise RstError(Errors.R524.format(path=location, error=error)) from error
         return done
-
-    def _read_rows(self, stream: Any) -> Iterator[Row]:
-        if self.part_format == "parquet":
-            return load_arrow().read_rows(stream, ("source", "name", "number"))  # type: ignore[no-any-return]
-        return map(json.loads, stream)
-
-
-def _json_line(row: Row) -> str:
-    """Write a row as `parse` writes a line, with more about the document behind it."""
-    return json_line(row["fields"], {key: row[key] for key in row if key != "fields"})

@@ -16,6 +16,7 @@ from ..display.html import render_html
 from ..display.svg import render_svg
 from ..display.text import render_text
 from ..tree import RstTree
+from ._inputs import Origin
 
 TABLE_COLUMNS = (
     "document", "relation", "nuclearity", "nucleus", "satellite", "nucleus_start", "nucleus_end",
@@ -37,20 +38,12 @@ class TreeFormat(StrEnum):
     csv = "csv"
 
 
-class Entry(NamedTuple):
-    """A tree to write, the name of its document, and what else JSONL says about it."""
-
-    name: str
-    tree: RstTree
-    fields: Mapping[str, Any] | None
-
-
 class Format(NamedTuple):
     """How a format is written: the ending of its files, what writes a tree, whether a file has room
     for several, and what stands above the first of them."""
 
     ending: str
-    write: Callable[[Entry], str]
+    write: Callable[[RstTree, Origin], str]
     holds_many: bool = False
     heading: str = ""
 
@@ -68,8 +61,12 @@ def json_line(fields: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> str:
     return json.dumps({"name": "", **(fields or {}), **ours}, ensure_ascii=False) + "\n"
 
 
-def _write_json(entry: Entry) -> str:
-    return json.dumps(tree_json(entry.tree), ensure_ascii=False, indent=2) + "\n"
+def _write_json(tree: RstTree, _: Origin) -> str:
+    return json.dumps(tree_json(tree), ensure_ascii=False, indent=2) + "\n"
+
+
+def _write_jsonl(tree: RstTree | None, origin: Origin) -> str:
+    return json_line(origin.fields, {"name": origin.name, "tree": tree and tree_json(tree)})
 
 
 def _table(ending: str, **dialect: Any) -> Format:
@@ -80,8 +77,8 @@ def _table(ending: str, **dialect: Any) -> Format:
         csv.writer(line, lineterminator="\n", **dialect).writerow(cells)
         return line.getvalue()
 
-    def write(entry: Entry) -> str:
-        records = ({"document": entry.name, **record} for record in entry.tree.to_records())
+    def write(tree: RstTree, origin: Origin) -> str:
+        records = ({"document": origin.name, **record} for record in tree.to_records())
         return "".join(row([_cell(record[key]) for key in TABLE_COLUMNS]) for record in records)
 
     return Format(ending, write, holds_many=True, heading=row(TABLE_COLUMNS))
@@ -92,19 +89,15 @@ def _cell(value: Any) -> str:
 
 
 FORMATS = {
-    TreeFormat.text: Format(".txt", lambda entry: render_text(entry.tree) + "\n", holds_many=True),
-    TreeFormat.svg: Format(".svg", lambda entry: render_svg(entry.tree) + "\n"),
+    TreeFormat.text: Format(".txt", lambda tree, _: render_text(tree) + "\n", holds_many=True),
+    TreeFormat.svg: Format(".svg", lambda tree, _: render_svg(tree) + "\n"),
     TreeFormat.html: Format(
-        ".html", lambda entry: render_html(entry.tree, names=[entry.name]), holds_many=True
+        ".html", lambda tree, origin: render_html(tree, names=[origin.name]), holds_many=True
     ),
     TreeFormat.json: Format(".json", _write_json),
-    TreeFormat.jsonl: Format(
-        ".jsonl",
-        lambda entry: json_line(entry.fields, {"name": entry.name, "tree": tree_json(entry.tree)}),
-        holds_many=True,
-    ),
-    TreeFormat.rs3: Format(".rs3", lambda entry: entry.tree.to_rs3()),
-    TreeFormat.dis: Format(".dis", lambda entry: entry.tree.to_dis()),
+    TreeFormat.jsonl: Format(".jsonl", _write_jsonl, holds_many=True),
+    TreeFormat.rs3: Format(".rs3", lambda tree, _: tree.to_rs3()),
+    TreeFormat.dis: Format(".dis", lambda tree, _: tree.to_dis()),
     TreeFormat.tsv: _table(".tsv", delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None),
     TreeFormat.csv: _table(".csv"),
 }
@@ -118,16 +111,11 @@ def choose_format(
     return chosen or known.get(Path(output_path or "").suffix.lower(), default)
 
 
-def format_tree(
-    tree: RstTree | None,
-    name: str,
-    file_format: TreeFormat,
-    fields: Mapping[str, Any] | None = None,
-) -> str | None:
+def format_tree(tree: RstTree | None, origin: Origin, file_format: TreeFormat) -> str | None:
     """Write a tree in a format, with a line break at its end. No tree is null in JSON and JSONL,
     and None in other formats."""
     if tree is not None:
-        return FORMATS[file_format].write(Entry(name, tree, fields))
+        return FORMATS[file_format].write(tree, origin)
     if file_format is TreeFormat.jsonl:
-        return json_line(fields, {"name": name, "tree": None})
+        return _write_jsonl(None, origin)
     return "null\n" if file_format is TreeFormat.json else None

@@ -44,13 +44,8 @@ DocumentKey = tuple[str, str, int]
 
 
 class InputFile(NamedTuple):
-    """A file to read.
-
-    name (str): What its document is called.
-    location (str): Its path or URI, "-" for standard input.
-    source (str): What it is called in records of what is done: its path from the output on, so
-        that both can be moved together, or its URI.
-    """
+    """A file to read: the name of its document, and its path or URI, "-" for standard input.
+    `source` is its URI or its path relative to the output, so that both can be moved together."""
 
     name: str
     location: str
@@ -58,7 +53,7 @@ class InputFile(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """RETURNS (str): How its name ends, in lower case."""
+        """How its name ends, in lower case."""
         path = urlsplit(self.location).path if is_uri(self.location) else self.location
         return Path(path).suffix.lower()
 
@@ -75,14 +70,8 @@ class InputFile(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a document comes from.
-
-    name (str): The document's name.
-    file (InputFile): The file.
-    place (str): The file, and the line where it has several documents, for messages.
-    number (int): Tells documents of the same name in the same file apart.
-    fields (dict[str, Any] | None): What stands beside the text in a line of JSONL.
-    """
+    """Where a document comes from: `place` is for messages, `number` tells documents of the same
+    name in the same file apart, `fields` are those beside the text in a line of JSONL."""
 
     name: str
     file: InputFile
@@ -96,20 +85,9 @@ class Origin(NamedTuple):
         return self.file.source, self.name, self.number
 
 
+# A text or a tree, or why there is none; a document without text has no tree.
 Reading = tuple[Origin, str | Exception]
-
-
-class NamedTree(NamedTuple):
-    """A tree from a file, None for a document that has none."""
-
-    name: str
-    path: Path
-    tree: RstTree | None
-
-    @property
-    def origin(self) -> Origin:
-        """RETURNS (Origin): The document's name and file, as outputs take them."""
-        return Origin(self.name, InputFile(self.name, str(self.path)), str(self.path))
+Outcome = tuple[Origin, RstTree | Exception | None]
 
 
 def is_uri(place: str) -> bool:
@@ -170,21 +148,19 @@ def _list_texts(given: str) -> tuple[list[tuple[str, str]], list[OSError]]:
         ]
     elif Path(given).is_dir():
         paths, unreadable = find_below(Path(given), TEXT_ENDINGS)
-        texts = [
-            (_clean_name(path.relative_to(given).with_suffix("").as_posix()), str(path))
-            for path in paths
-        ]
+        texts = [(_name_of(path.relative_to(given)), str(path)) for path in paths]
     else:
         os.stat(given)
-        return [(_clean_name(Path(given).stem), given)], []
+        return [(_name_of(Path(Path(given).name)), given)], []
     if not texts and not unreadable:
-        raise _nothing_there(given, "texts", TEXT_ENDINGS)
+        endings = ", ".join(TEXT_ENDINGS)
+        raise RstError(Errors.R512.format(place=given, kind="texts", endings=endings))
     return texts, unreadable
 
 
-def _clean_name(name: str) -> str:
-    """Replace what is not UTF-8 in the name of a file."""
-    return os.fsencode(name).decode(UTF8, errors="replace")
+def _name_of(path: Path) -> str:
+    """Name a document after its file, whose name need not be UTF-8."""
+    return os.fsencode(path.with_suffix("").as_posix()).decode(UTF8, errors="replace")
 
 
 def _source(location: str, output: str | None) -> str:
@@ -196,10 +172,6 @@ def _source(location: str, output: str | None) -> str:
     with suppress(ValueError):  # on another drive of Windows
         path = os.path.relpath(path, os.path.realpath(output or ""))
     return path
-
-
-def _nothing_there(place: str | Path, kind: str, endings: Iterable[str]) -> RstError:
-    return RstError(Errors.R512.format(place=place, kind=kind, endings=", ".join(endings)))
 
 
 def check_encoding(name: str) -> str:
@@ -281,12 +253,10 @@ def _read_parquet(stream: IO[bytes], file: Origin) -> Iterator[Reading]:
 
 
 def _name_in(data: Mapping[str, Any], default: str) -> str:
-    names = (data.get(key) for key in NAME_KEYS)
-    return next((str(value) for value in names if _is_name(value)), default)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    for value in map(data.get, NAME_KEYS):
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return default
 
 
 def _read_json_object(line: str) -> dict[str, Any]:
@@ -314,14 +284,9 @@ def _decode(content: bytes, encoding: str) -> str:
     return text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_trees(path: Path, *, largest_tree: bool = False) -> Iterator[NamedTree | RstError]:
-    """Read trees in any format: rs3, rs4, dis, DISRPT, DocBins, and JSON as `parse` writes it.
-
-    path (Path): A file, or a folder that is searched with all folders below it.
-    largest_tree (bool): Keep the largest tree of a document that has several.
-    YIELDS (NamedTree | RstError): The trees, binary and with the files' own labels, or why one
-        cannot be read.
-    """
+def read_trees(path: Path, *, largest_tree: bool = False) -> Iterator[Outcome]:
+    """Read trees of a file, or of a folder and all folders below it: rs3, rs4, dis, DISRPT,
+    DocBins, and JSON as `parse` writes it. They are binary and keep the files' own labels."""
     files, unreadable = [path], list[OSError]()
     if path.is_dir():
         files, unreadable = find_below(path, TREE_ENDINGS)
@@ -329,47 +294,55 @@ def read_trees(path: Path, *, largest_tree: bool = False) -> Iterator[NamedTree 
         files = []
     if not files and not unreadable:
         kind = "trees, which 'python -m spacy rst parse' makes of texts,"
-        raise _nothing_there(path, kind, TREE_ENDINGS)
+        endings = ", ".join(TREE_ENDINGS)
+        raise RstError(Errors.R512.format(place=path, kind=kind, endings=endings))
     for problem in unreadable:
-        yield _unreadable(problem.filename, problem)
+        yield _unreadable(_origin_of(problem.filename), problem)
     for file in files:
+        origin = _origin_of(file)
         try:
-            yield from _read_trees_in(file, largest_tree)
+            yield from _read_trees_in(file, origin, largest_tree)
         except RstError as error:
-            yield error
+            yield origin, error
         except Exception as error:  # whatever is wrong with a file, the others can be read
-            yield _unreadable(file, error)
+            yield _unreadable(origin, error)
 
 
-def _read_trees_in(path: Path, largest_tree: bool) -> Iterator[NamedTree | RstError]:
+def _origin_of(path: str | Path) -> Origin:
+    name = Path(path).stem
+    return Origin(name, InputFile(name, str(path)), str(path))
+
+
+def _read_trees_in(path: Path, file: Origin, largest_tree: bool) -> Iterator[Outcome]:
     if path.suffix == DOCBIN_SUFFIX:
         for number, doc in enumerate(read_docbin(path), start=1):
             name = get_meta(doc, NAME_KEY) or f"document_{number}"
-            yield NamedTree(name, path, get_tree(doc))
+            yield file._replace(name=name), get_tree(doc)
     elif path.suffix == ".json":
-        yield _read_json_tree(path.read_bytes(), path, str(path))
+        yield _read_json_tree(path.read_bytes(), file)
     elif path.suffix == ".jsonl":
         for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
             if line.strip():
-                yield _read_json_tree(line, path, f"{path}, line {number}")
+                yield _read_json_tree(line, file._replace(place=f"{path}, line {number}"))
     else:
         for document in read_file(path, largest_tree=largest_tree):
             if isinstance(document, RstError):
-                yield document
+                yield file, document
             else:
-                yield NamedTree(document.name, path, binarize(document))
+                yield file._replace(name=document.name), binarize(document)
 
 
-def _read_json_tree(content: bytes, path: Path, place: str) -> NamedTree | RstError:
+def _read_json_tree(content: bytes, origin: Origin) -> Outcome:
     """Read a tree, or a line that holds a name and a tree."""
     try:
-        data, name = json.loads(content), path.stem
-        if path.suffix == ".jsonl":
-            data, name = data["tree"], str(data["name"])
-        return NamedTree(name, path, None if data is None else RstTree.from_dict(data))
+        data = json.loads(content)
+        if origin.file.ending == ".jsonl":
+            origin, data = origin._replace(name=str(data["name"])), data["tree"]
+        return origin, None if data is None else RstTree.from_dict(data)
     except Exception as error:  # whatever is wrong with it, the others can be read
-        return _unreadable(place, error)
+        return _unreadable(origin, error)
 
 
-def _unreadable(place: object, error: Exception) -> RstError:
-    return RstError(Errors.R523.format(path=place, error=str(error) or type(error).__name__))
+def _unreadable(origin: Origin, error: Exception) -> Outcome:
+    reason = str(error) or type(error).__name__
+    return origin, RstError(Errors.R523.format(path=origin.place, error=reason))

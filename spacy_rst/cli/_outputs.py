@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import sys
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import starmap
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 import typer
 
@@ -27,36 +26,20 @@ from ._inputs import TEXT_ENDINGS, DocumentKey, Origin
 from ._util import FileNames, safe_name
 
 PART = ".part"
+Output: TypeAlias = "FileOutput | FolderOutput"
 
 
-class Output(ABC):
-    """A place for trees: a folder or file, or standard output if it is None.
-
-    holds_many (bool): Whether there is room for more than one tree.
-    kept (Path | None): What stays when the run is stopped.
-    can_resume (bool): Whether another run can go on with it.
-    """
+class _Output:
+    """A place for trees: a folder or file, or standard output if it is None."""
 
     holds_many = True
-    kept: Path | None = None
-    can_resume = False
+    kept: Path | None = None  # what stays when the run is stopped
+    can_resume = False  # whether another run can go on with it
 
     def __init__(self, place: Path | None, file_format: TreeFormat, ending: str) -> None:
         self.place = place
         self.file_format = file_format
         self.ending = ending
-
-    @abstractmethod
-    def open(self) -> AbstractContextManager[None]:
-        """RETURNS (AbstractContextManager[None]): A block in which trees can be written."""
-
-    @abstractmethod
-    def has(self, origin: Origin) -> bool:
-        """Tell whether an earlier run has written a document's tree. Ask once for each document."""
-
-    @abstractmethod
-    def write(self, origin: Origin, tree: RstTree | None) -> None:
-        """Write the tree of a document, or that it has none, if the format can say that."""
 
     def check_room(self, n_trees: int) -> None:
         """Refuse one tree too many, before it is made."""
@@ -101,12 +84,11 @@ def choose_output(
     return output
 
 
-class FileOutput(Output):
+class FileOutput(_Output):
     """A file or standard output, with one tree after another.
 
     Until the run is over, a file has a name that ends with `.part`. If it has room for several
     trees, that stays if the run is stopped, and another run can go on from it with JSONL.
-
     """
 
     def __init__(
@@ -128,7 +110,7 @@ class FileOutput(Output):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """See `Output.open`."""
+        """Open the place: trees can be written in this block."""
         with self._open_stream() as stream:
             if stream is not None:
                 # Line by line, so that nothing is lost if the process is killed.
@@ -168,21 +150,24 @@ class FileOutput(Output):
             for line in lines:
                 if not line.endswith(b"\n"):  # the run was killed while it wrote this
                     break
-                self._done[_name_in(line, source)] += 1
+                try:
+                    self._done[str(json.loads(line)["name"])] += 1
+                except (ValueError, TypeError, KeyError, RecursionError) as error:
+                    raise RstError(Errors.R524.format(path=source, error=error)) from error
                 n_bytes += len(line)
         if source is target:
             shutil.copyfile(source, part)
         os.truncate(part, n_bytes)
 
     def has(self, origin: Origin) -> bool:
-        """See `Output.has`."""
+        """Tell whether an earlier run wrote a document's tree. Ask once for each document."""
         if not self._done[origin.name]:
             return False
         self._done[origin.name] -= 1
         return True
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
-        """See `Output.write`."""
+        """Write the tree of a document, or that it has none, if the format can say that."""
         if tree is not None and self.file_format is TreeFormat.html:
             self._pages.append((origin.name, tree))  # for one page, which is written at the end
             return
@@ -190,13 +175,13 @@ class FileOutput(Output):
             drawing = render_text(tree, color=self._color)
             content: str | None = f"{clean_text(origin.name)}\n{drawing}\n\n"
         else:
-            content = format_tree(tree, origin.name, self.file_format, origin.fields)
+            content = format_tree(tree, origin, self.file_format)
         if content is not None:
             self._write(self._heading + content)
             self._heading = ""
 
 
-class FolderOutput(Output):
+class FolderOutput(_Output):
     """A folder with a file for each tree. Another run can go on with it, as a list in it tells
     whose the files are: documents may differ in characters that names of files cannot have."""
 
@@ -212,7 +197,7 @@ class FolderOutput(Output):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """See `Output.open`."""
+        """Open the place: trees can be written in this block."""
         if self._resume is None:
             yield
             return
@@ -230,13 +215,13 @@ class FolderOutput(Output):
                 self._names.make_unique(file.removesuffix(self.ending))
 
     def has(self, origin: Origin) -> bool:
-        """See `Output.has`."""
+        """Tell whether an earlier run wrote a document's tree. Ask once for each document."""
         file = self._files.get(origin.key)
         return file is not None and (self.folder / file).is_file()
 
     def write(self, origin: Origin, tree: RstTree | None) -> None:
-        """See `Output.write`."""
-        content = format_tree(tree, origin.name, self.file_format, origin.fields)
+        """Write the tree of a document, or that it has none, if the format can say that."""
+        content = format_tree(tree, origin, self.file_format)
         if content is None:
             return
         file = self._files.get(origin.key) or self._names.make_unique(origin.name) + self.ending
@@ -247,13 +232,6 @@ class FolderOutput(Output):
         if self._resume is not None:
             self._list.write(_list_line(origin.key, file))
             self._list.flush()
-
-
-def _name_in(line: bytes, path: Path) -> str:
-    try:
-        return str(json.loads(line)["name"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RstError(Errors.R524.format(path=path, error=error)) from error
 
 
 def _list_line(key: DocumentKey, file: str) -> str:

@@ -16,11 +16,8 @@ from ..errors import Errors, RstError
 from ..evaluation import makes_edus
 from ..layout import MARKUP_SUFFIXES, read_document
 from ..pipelines import load
-from ..tree import RstTree
-from ._inputs import Origin, Reading
+from ._inputs import Origin, Outcome, Reading
 from ._util import report_problem
-
-Outcome = tuple[Origin, RstTree | Exception | None]
 
 
 class EduUnits(StrEnum):
@@ -35,10 +32,7 @@ def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
     """Load a pipeline and choose where it takes its EDUs from."""
     nlp = load(model)
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
-    parsers = (name for name, meta in metas.items() if "doc._.rst_tree" in meta.assigns)
-    parser = next(parsers, None)
-    if parser is None:
-        raise _lacks(nlp, model, "trees", "add 'rst_parser' to it")
+    parser = first_parser(nlp, model)
     before = nlp.pipe_names[: nlp.pipe_names.index(parser)]
     segmenters = [name for name in before if makes_edus(nlp, name)]
     if edus is EduUnits.auto:
@@ -56,6 +50,14 @@ def load_pipeline(model: str, edus: EduUnits = EduUnits.auto) -> Language:
             nlp.add_pipe("sentencizer", name="sentencizer_for_edus", before=parser)
         nlp.add_pipe("sentence_edus", name="sentences_as_edus", before=parser)
     return nlp
+
+
+def first_parser(nlp: Language, model: str) -> str:
+    """Find the first component that makes trees."""
+    for name in nlp.pipe_names:
+        if "doc._.rst_tree" in nlp.get_pipe_meta(name).assigns:
+            return name
+    raise _lacks(nlp, model, "trees", "add 'rst_parser' to it")
 
 
 def _lacks(nlp: Language, model: str, what: str, advice: str) -> RstError:

@@ -104,20 +104,20 @@ def _choose_folder(
     inputs: Sequence[str], output: str | None, file_format: TreeFormat | None
 ) -> PartFolder:
     """Check that results can be written to the output in this format."""
+    option = advice = ""
     if not inputs or STDIN_MARK in inputs:
-        raise _not_with_ray("Standard input", "name files or folders")
-    if output is None:
-        raise _not_with_ray("Standard output", "name a folder with --output")
-    if file_format not in (None, TreeFormat.jsonl):
-        raise _not_with_ray(f"--format {file_format}", "leave it out for Parquet, or take jsonl")
+        option, advice = "Standard input", "name files or folders"
+    elif output is None:
+        option, advice = "Standard output", "name a folder with --output"
+    elif file_format not in (None, TreeFormat.jsonl):
+        option, advice = f"--format {file_format}", "leave it out for Parquet, or take jsonl"
+    if option or output is None:
+        place = "with --engine ray"
+        raise RstError(Errors.R521.format(option=option, place=place, advice=advice))
     for given in inputs:
         if is_below(output, given):
             raise RstError(Errors.R522.format(output=output, input=given))
     return PartFolder(output, "parquet" if file_format is None else "jsonl")
-
-
-def _not_with_ray(option: str, advice: str) -> RstError:
-    return RstError(Errors.R521.format(option=option, place="with --engine ray", advice=advice))
 
 
 @contextmanager
@@ -156,8 +156,7 @@ def _parse_files(
         try:
             for outcome in _outcomes(ray, groups, folder, settings):
                 for place, error in json.loads(outcome["errors"]):
-                    report_problem(place, error)
-                    counts.failed += 1
+                    counts.fail(place, error)
                 counts.written += outcome["trees"]
                 counts.empty += outcome["empty"]
                 yield counts.succeeded + counts.failed
@@ -174,7 +173,7 @@ def group_files(files: Sequence[InputFile], size: int) -> list[list[InputFile]]:
 
 
 def _absolute(file: InputFile) -> InputFile:
-    """Name a file as workers elsewhere find it."""
+    """Name a file as workers in other folders find it."""
     is_path = not is_uri(file.location)
     return file._replace(location=os.path.realpath(file.location)) if is_path else file
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -45,26 +46,17 @@ class OverridesCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. See click's `Command.parse_args`."""
-        overrides, others = split_overrides(args)
+        overrides: list[str] = []
+        others: list[str] = []
+        remaining = iter(args)
+        for arg in remaining:
+            name, equals, _ = arg.partition("=")
+            is_setting = name.startswith("--") and "." in name
+            (overrides if is_setting else others).append(arg)
+            if is_setting and not equals:
+                overrides += islice(remaining, 1)  # its value
         ctx.meta["overrides"] = parse_config_overrides(overrides)
         return super().parse_args(ctx, others)
-
-
-def split_overrides(args: list[str]) -> tuple[list[str], list[str]]:
-    """Tell settings of a config, with their values, from other arguments: only their names have
-    dots."""
-    overrides: list[str] = []
-    others: list[str] = []
-    remaining = iter(args)
-    for arg in remaining:
-        name, equals, _ = arg.partition("=")
-        if not name.startswith("--") or "." not in name:
-            others.append(arg)
-            continue
-        overrides.append(arg)
-        if not equals:
-            overrides += [value for value in (next(remaining, None),) if value is not None]
-    return overrides, others
 
 
 @contextmanager
@@ -96,7 +88,7 @@ class Counts:
     skipped: int = 0
     failed: int = 0
 
-    def fail(self, place: str, error: Exception) -> None:
+    def fail(self, place: str, error: Exception | str) -> None:
         """Report and count an input that failed."""
         report_problem(place, error)
         self.failed += 1
@@ -110,15 +102,13 @@ class Counts:
 
     @property
     def succeeded(self) -> int:
-        """RETURNS (int): Inputs that did not fail."""
+        """Inputs that did not fail."""
         return self.written + self.empty + self.skipped
 
     @property
     def exit_code(self) -> int:
-        """RETURNS (int): 0 if nothing failed, 1 if everything did, else 2."""
-        if not self.failed:
-            return 0
-        return 2 if self.succeeded else 1
+        """0 if nothing failed, 1 if everything did, else 2."""
+        return 0 if not self.failed else 2 if self.succeeded else 1
 
     def finish(self) -> NoReturn:
         """Print the counts and end the command."""
@@ -128,13 +118,18 @@ class Counts:
         raise typer.Exit(self.exit_code)
 
 
+def percent(value: float | None) -> str:
+    """Write a share of 1 in percent."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
 def progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterable[Item]:
     """Show a progress bar on standard error, if that is a terminal."""
     return tqdm(items, desc=description, total=total, unit="file", disable=not sys.stderr.isatty())
 
 
 def load_arrow() -> ModuleType:
-    """RETURNS (ModuleType): `_arrow`, which needs pyarrow."""
+    """Import `_arrow`, which needs pyarrow."""
     with require_extra("pyarrow", "ray"):
         from . import _arrow
     return _arrow
@@ -149,13 +144,11 @@ class FileNames:
     def make_unique(self, name: str) -> str:
         """Make a file name, without an ending, of a document's name. One that was given before gets
         a number; case makes no difference."""
-        stem = safe_name(name)
-        candidate, number = stem, self._taken.get(stem.casefold(), 0)
+        stem = candidate = safe_name(name)
         while candidate.casefold() in self._taken:
-            number += 1
-            candidate = f"{stem}_{number}"
-        self._taken[stem.casefold()] = max(number, 1)
-        self._taken.setdefault(candidate.casefold(), 1)
+            self._taken[stem.casefold()] += 1
+            candidate = f"{stem}_{self._taken[stem.casefold()]}"
+        self._taken[candidate.casefold()] = 1
         return candidate
 
 

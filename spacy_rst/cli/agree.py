@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import table
 
 from ..display.characters import clean_text
@@ -19,9 +20,9 @@ from ..tree import RstTree
 from ..treebank.convert import with_classes
 from ..util import write_atomically
 from . import rst_app
-from ._inputs import NamedTree, read_trees
-from ._options import TREES_HELP, LargestTree
-from ._util import Counts, ParseCommand, clean_errors, report_problem
+from ._inputs import Outcome, read_trees
+from ._options import TREES_HELP, Classes, LargestTree
+from ._util import Counts, ParseCommand, clean_errors, percent, report_problem
 
 POOLED = "all documents"
 HEADINGS = {
@@ -35,27 +36,24 @@ HEADINGS = {
 
 @rst_app.command("agree", cls=ParseCommand)
 def agree_cli(
-    first_path: Annotated[Path, typer.Argument(metavar="FIRST", help=TREES_HELP)],
-    second_path: Annotated[Path, typer.Argument(metavar="SECOND", help=TREES_HELP)],
-    classes: Annotated[
-        bool, typer.Option(help="Compare the 18 classes instead of the files' labels")
-    ] = False,
+    first_path: Annotated[Path, Arg(metavar="FIRST", help=TREES_HELP)],
+    second_path: Annotated[Path, Arg(metavar="SECOND", help=TREES_HELP)],
+    classes: Classes = False,
     largest_tree: LargestTree = False,
-    differences: Annotated[bool, typer.Option(help="List where they differ")] = False,
+    differences: Annotated[bool, Opt("--differences", help="List where the trees differ")] = False,
     file_format: Annotated[
-        Literal["text", "json"], typer.Option("--format", "-f", help="What to write")
+        Literal["text", "json"], Opt("--format", "-f", help="What to write")
     ] = "text",
     output_path: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write. Default: standard output"),
+        Path | None, Opt("--output", "-o", help="File to write. Default: standard output")
     ] = None,
 ) -> None:
-    """Measure the agreement of two annotations, or of a parse and a gold tree.
+    """Measure the agreement of two annotations.
 
-    F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or both (F) in RST-Parseval and
-    in original Parseval, and Cohen's kappa on the inner nodes that both have. Documents are
-    matched by their names. Exit codes: 0 if all went well, 2 if some documents could not be
-    compared, 1 if nothing could be done.
+    One of them may be a parse. F1 of EDUs, of spans (S) and their nuclearity (N), relation (R) or
+    both (F) in RST-Parseval and in original Parseval, and Cohen's kappa on the inner nodes that
+    both have. Documents are matched by their names. Exit codes: 0 if all went well, 2 if some
+    documents could not be compared, 1 if nothing could be done.
 
     \b
     Examples:
@@ -93,21 +91,17 @@ def agree_cli(
     raise typer.Exit(tally.exit_code)
 
 
-def _by_name(
-    trees: Iterable[NamedTree | RstError], classes: bool, tally: Counts
-) -> dict[str, RstTree]:
+def _by_name(trees: Iterable[Outcome], classes: bool, tally: Counts) -> dict[str, RstTree]:
     found: dict[str, RstTree] = {}
-    for item in trees:
+    for (name, file, *_), tree in trees:
         try:
-            if isinstance(item, RstError):
-                raise item
-            name, path, tree = item
+            if isinstance(tree, Exception):
+                raise tree
             if name in found:
-                raise RstError(
-                    Errors.R741.format(problem=f"{path} has the same as another: {name}")
-                )
+                problem = f"{file.location} has the same as another: {name}"
+                raise RstError(Errors.R741.format(problem=problem))
             if tree is not None:
-                found[name] = with_classes(tree, source=str(path)) if classes else tree
+                found[name] = with_classes(tree, source=file.location) if classes else tree
         except RstError as error:
             tally.fail("agree", error)
     return found
@@ -128,12 +122,7 @@ def _has_classes(trees: dict[str, RstTree]) -> bool:
 
 
 def format_table(agreements: Mapping[str, Agreement], differences: bool = False) -> str:
-    """Write agreements as a table with a line for each document and one for all of them.
-
-    agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
-    differences (bool): List where the trees differ.
-    RETURNS (str): The table.
-    """
+    """Write agreements, by document, as a table with a line for each and one for all of them."""
     rows = dict(agreements)
     if len(rows) > 1:
         rows[POOLED] = pool(list(agreements.values()))
@@ -141,7 +130,7 @@ def format_table(agreements: Mapping[str, Agreement], differences: bool = False)
     for name, agreement in rows.items():
         scores = agreement.scores()
         counts = (*agreement.edus[:2], len(agreement.labels))
-        figures = [_figure(heading, scores[heading]) for heading in HEADINGS]
+        figures = [_figure(name, scores[name]) for name in HEADINGS]
         cells.append((clean_text(name), *map(str, counts), *figures))
     header = ("document", "EDUs", "EDUs", "shared", *HEADINGS.values())
     aligns = ("l", *"r" * (len(header) - 1))
@@ -155,18 +144,12 @@ def format_table(agreements: Mapping[str, Agreement], differences: bool = False)
 
 
 def _figure(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if name.startswith("kappa") else f"{100 * value:.1f}"
+    is_kappa = value is not None and name.startswith("kappa")
+    return f"{value:.2f}" if is_kappa else percent(value)
 
 
 def format_json(agreements: Mapping[str, Agreement], differences: bool = True) -> str:
-    """Write agreements as JSON.
-
-    agreements (Mapping[str, Agreement]): The agreement of each document, by its name.
-    differences (bool): List where the trees differ.
-    RETURNS (str): An object with the documents and all of them together.
-    """
+    """Write agreements, by document, and that of all documents as JSON."""
 
     def describe(agreement: Agreement, differences: bool) -> dict[str, Any]:
         listed = [entry._asdict() for entry in agreement.differences]

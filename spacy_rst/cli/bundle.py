@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import srsly
-import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors, RstError
@@ -17,12 +17,9 @@ from ._util import clean_errors
 
 @rst_app.command("bundle")
 def bundle_cli(
-    source: Annotated[Path, typer.Argument(metavar="PIPELINE", help="A trained pipeline's folder")],
-    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write")],
-    meta_path: Annotated[
-        Path | None,
-        typer.Option("--meta", help="JSON file with entries for meta.json: name, version, ..."),
-    ] = None,
+    source: Annotated[Path, Arg(metavar="PIPELINE", help="A trained pipeline's folder")],
+    target: Annotated[Path, Arg(metavar="FOLDER", help="Folder to write")],
+    meta_path: Annotated[Path | None, Opt("--meta", help="JSON: name, version, ...")] = None,
 ) -> None:
     """Copy a trained pipeline without what only training needs.
 
@@ -43,8 +40,8 @@ def read_meta(path: Path) -> dict[str, object]:
     """Read a JSON object with facts about a pipeline."""
     try:
         meta = srsly.json_loads(path.read_text(encoding="utf8"))
+        if not isinstance(meta, dict):
+            raise ValueError("not an object")
     except ValueError as error:
         raise RstError(Errors.R552.format(path=path, error=error)) from error
-    if not isinstance(meta, dict):
-        raise RstError(Errors.R552.format(path=path, error="not an object"))
     return meta

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Opt, import_code, setup_gpu
 from wasabi import msg
 
 from ..evaluation import EDU_SOURCES, read_gold
@@ -17,38 +16,26 @@ from ..pipelines import load
 from ..pipelines.bundle import check_target, replaced_pipeline
 from ..util import write_atomically
 from . import rst_app
-from ._options import BatchSize, Code, GpuId
-from ._util import clean_errors
+from ._options import BatchSize, Code, Corpora, EduSource, GpuId, ModelArgument
+from ._util import clean_errors, percent
 
 
 @rst_app.command("calibrate")
 def calibrate_cli(
-    model: Annotated[str, typer.Argument(help="A pipeline: xx_rst_sm, a package or a folder")],
-    corpora: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CORPUS...",
-            help="Converted treebanks that were not trained on: .spacy files, or folders of them",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder for the calibrated pipeline"),
-    ] = None,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", help="JSON file for the numbers")
-    ] = None,
-    edus: Annotated[
-        Literal["gold", "predicted", "both"],
-        typer.Option(help="Judge the nodes of trees over gold EDUs, from raw text, or both"),
-    ] = "gold",
+    model: ModelArgument,
+    corpora: Corpora,
+    output: Annotated[Path | None, Opt("--output", "-o", help="Calibrated pipeline")] = None,
+    json_path: Annotated[Path | None, Opt("--json", help="JSON file for the numbers")] = None,
+    edus: EduSource = "gold",
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Compare the probabilities that a parser gives its splits, labels and nodes with how often
-    these are right, and find the temperatures that calibrate them. With --output they are built
-    into the weights of a copy of the pipeline. Its trees are the same, unless it searches.
+    """Make a parser's probabilities reliable.
+
+    The probabilities of splits, labels and nodes are compared with how often these are right on
+    treebanks that were not trained on. With --output, the temperatures that calibrate them are
+    built into the weights of a copy of the pipeline. Its trees are the same, unless it searches.
 
     \b
     Example:
@@ -79,10 +66,7 @@ def calibrate_cli(
 
 
 def print_calibration(calibration: Calibration) -> None:
-    """Print reliability tables before and after, and the temperatures.
-
-    calibration (Calibration): What `calibrate` found.
-    """
+    """Print reliability tables before and after, and the temperatures."""
     part = ("n", "mean", "right")
     header = ("probability", *(f"{name}, {when}" for when in ("before", "after") for name in part))
     for name, before in calibration.before.items():
@@ -91,11 +75,10 @@ def print_calibration(calibration: Calibration) -> None:
         width = 1 / len(before.bins)
         rows = []
         for number, bins in enumerate(zip(before.bins, after.bins, strict=True)):
-            cells = ((str(b.n), _percent(b.probability), _percent(b.right)) for b in bins)
-            old, new = cells
+            old, new = ((str(b.n), percent(b.probability), percent(b.right)) for b in bins)
             rows.append((f"{number * width:.1f}-{(number + 1) * width:.1f}", *old, *new))
         msg.table(rows, header=header, aligns=("l", *"r" * 6), divider=True)
-        errors = [_percent(reliability.error) for reliability in (before, after)]
+        errors = [percent(reliability.error) for reliability in (before, after)]
         print(f"Expected calibration error: {errors[0]} % before, {errors[1]} % after")
     msg.divider("Temperatures")
     for name, temperature in calibration.temperatures.items():
@@ -104,7 +87,3 @@ def print_calibration(calibration: Calibration) -> None:
         else:
             print(f"{name}: {temperature:.3f}")
     print(f"Trees that changed: {calibration.n_changed} of {calibration.n_trees}")
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import Errors, RstError
@@ -26,9 +26,9 @@ from ..treebank.convert import (
 )
 from ..treebank.splits import SPLIT_NAMES, SplitTable
 from . import rst_app
+from ._options import LargestTree
 from ._util import clean_errors, progress
 
-LIST_SUFFIX = ".tsv"
 LIST_COLUMNS = ("treebank", "lang", "path")
 PATH_COLUMNS = ("path", "splits", "layout", "syntax")
 FLAGS = ("largest_tree", "edus_only")  # what the column `options` may say
@@ -44,73 +44,39 @@ class Treebank(NamedTuple):
 
 @rst_app.command("convert")
 def convert_cli(
-    input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A treebank file, a folder, or a list (.tsv)")
-    ],
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The DocBin to write; for a list, a folder")
-    ],
+    input_path: Annotated[Path, Arg(metavar="INPUT", help="Treebank file, folder, or list (.tsv)")],
+    output_path: Annotated[Path, Arg(metavar="OUTPUT", help="DocBin; for a list, a folder")],
     file_format: Annotated[
-        FileFormat, typer.Option("--format", "-f", help="Format of the input")
+        FileFormat, Opt("--format", "-f", help="Format of the input")
     ] = FileFormat.auto,
-    treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. en.gum")] = "",
-    lang: Annotated[
-        str, typer.Option(help="Language code. Default: what the treebank's name begins with")
-    ] = "",
-    only: Annotated[
-        str, typer.Option(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")
-    ] = "*",
-    splits: Annotated[
-        Path | None,
-        typer.Option(
-            help="TSV with the columns treebank, doc and split. Default: the official splits"
-        ),
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Only the documents of this split, e.g. train")
-    ] = None,
-    labels: Annotated[
-        LabelSet, typer.Option(help="The 18 classes, or the treebank's own")
-    ] = LabelSet.coarse,
+    treebank: Annotated[str, Opt(help="Name of the treebank, e.g. en.gum")] = "",
+    lang: Annotated[str, Opt(help="Language code. Default: start of the treebank's name")] = "",
+    only: Annotated[str, Opt(help="Of a list, the treebanks whose name fits, e.g. 'en.*'")] = "*",
+    splits: Annotated[Path | None, Opt(help="TSV: treebank, doc, split. Default: official")] = None,
+    split: Annotated[str | None, Opt(help="Only the documents of this split, e.g. train")] = None,
+    labels: Annotated[LabelSet, Opt(help="18 classes, or the treebank's own")] = LabelSet.coarse,
     relations: Annotated[
-        Path | None,
-        typer.Option(
-            help="TSV with the columns treebank, label and class, which comes before our own table"
-        ),
+        Path | None, Opt(help="TSV: treebank, label, class. It comes before the built-in table")
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option(help="Report documents that cannot be read, and go on")
-    ] = False,
-    largest_tree: Annotated[
-        bool, typer.Option(help="Keep the largest tree of a document that has several")
-    ] = False,
+    skip_bad: Annotated[bool, Opt("--skip-bad", help="Report bad documents, and go on")] = False,
+    largest_tree: LargestTree = False,
     keep_blanked: Annotated[
-        bool, typer.Option(help="Keep documents whose words are blanked")
+        bool, Opt("--keep-blanked", help="Keep documents whose words are blanked")
     ] = False,
     raw_text: Annotated[
-        bool,
-        typer.Option(
-            help="Guess the spaces that a treebank lost, and use a multilingual tokenizer"
-        ),
+        bool, Opt("--raw-text", help="Guess lost spaces, and use a multilingual tokenizer")
     ] = False,
-    layout: Annotated[
-        Path | None,
-        typer.Option(help="A folder with the layout of the documents: GUM's dep, GCDT's xml"),
-    ] = None,
-    syntax: Annotated[
-        Path | None,
-        typer.Option(help="A folder with CoNLL-U files that have the syntax of the documents"),
-    ] = None,
-    edus_only: Annotated[
-        bool, typer.Option("--edus-only", help="Read the EDUs of DISRPT files, and no trees")
-    ] = False,
+    layout: Annotated[Path | None, Opt(help="Folder with layout: GUM's dep, GCDT's xml")] = None,
+    syntax: Annotated[Path | None, Opt(help="Folder with syntax in CoNLL-U files")] = None,
+    edus_only: Annotated[bool, Opt("--edus-only", help="Read EDUs of DISRPT, no trees")] = False,
 ) -> None:
-    """Convert RST treebanks (rs3, rs4, dis or DISRPT) into DocBins for training.
+    """Convert RST treebanks into DocBins for training.
 
-    INPUT may be a list of treebanks: a TSV file with the columns treebank, lang and path, and
-    where needed splits, options (largest_tree, edus_only), layout and syntax. Its paths start from
-    its folder, and an empty cell stands for the option of the same name. Treebanks that are not
-    there are passed over. Each split of each treebank becomes OUTPUT/SPLIT/TREEBANK.spacy.
+    Formats are rs3, rs4, dis and DISRPT. INPUT may be a list of treebanks: a TSV file with the
+    columns treebank, lang and path, and where needed splits, options (largest_tree, edus_only),
+    layout and syntax. Its paths start from its folder, and an empty cell stands for the option of
+    the same name. Treebanks that are not there are passed over. Each split of each treebank becomes
+    OUTPUT/SPLIT/TREEBANK.spacy.
 
     \b
     Examples:
@@ -133,8 +99,8 @@ def convert_cli(
             syntax=syntax,
             edus_only=edus_only,
         )
+        is_list = input_path.suffix == ".tsv"
         banks = [Treebank(input_path, splits, options)]
-        is_list = input_path.suffix == LIST_SUFFIX
         if is_list:
             banks = read_list(input_path, options, splits, only)
         reports: dict[str, ConversionReport] = {}
@@ -154,15 +120,8 @@ def convert_cli(
 def read_list(
     path: Path, options: ConversionOptions, splits: Path | None = None, only: str = "*"
 ) -> list[Treebank]:
-    """Read a list of treebanks.
-
-    path (Path): The TSV file.
-    options (ConversionOptions): What holds where a cell is empty.
-    splits (Path | None): The table of splits, likewise.
-    only (str): A pattern for their names.
-    RETURNS (list[Treebank]): Those that fit and exist. The others are named.
-    RAISES (RstError): If there is none.
-    """
+    """Read those treebanks of a list that exist and whose name fits the pattern `only`. Options and
+    splits stand for empty cells."""
     banks: list[Treebank] = []
     for _, row in read_table(path, LIST_COLUMNS):
         name, words = row["treebank"], (row.get("options") or "").split()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Opt, import_code, setup_gpu
 from wasabi import msg
 
-from ..errors import Errors, RstError
 from ..evaluation import EDU_SOURCES, has_tree, make_report, parse_docs, read_gold
 from ..pipelines import load
 from ..scoring.parseval import METRICS, SPANS_BY_METHOD
 from ..scoring.scorer import score_name
 from ..util import write_atomically
 from . import rst_app
-from ._options import BatchSize, Code, GpuId
-from ._util import OverridesCommand, clean_errors
+from ._options import BatchSize, Code, Corpora, EduSource, GpuId, ModelArgument
+from ._parsing import first_parser
+from ._util import OverridesCommand, clean_errors, percent
 
 COLUMNS = ("Span", "Nuc", "Rel", "Full")
 
@@ -27,41 +27,25 @@ COLUMNS = ("Span", "Nuc", "Rel", "Full")
 @rst_app.command("evaluate", cls=OverridesCommand)
 def evaluate_cli(
     ctx: typer.Context,
-    model: Annotated[str, typer.Argument(help="A pipeline: xx_rst_sm, a package or a folder")],
-    corpora: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CORPUS...", help="Converted treebanks: .spacy files, or folders of them"
-        ),
-    ],
-    edus: Annotated[
-        Literal["gold", "predicted", "both"],
-        typer.Option(
-            help="Parse gold EDUs on gold tokens, run the pipeline on the raw text, or do both"
-        ),
-    ] = "gold",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file for the scores")
-    ] = None,
+    model: ModelArgument,
+    corpora: Corpora,
+    edus: EduSource = "gold",
+    output: Annotated[Path | None, Opt("--output", "-o", help="JSON file for the scores")] = None,
     baselines: Annotated[
-        bool,
-        typer.Option(
-            help="Score trees without a parser, too: branching to one side, by sentence, and gold "
-            "trees with the commonest label"
-        ),
+        bool, Opt("--baselines", help="Also score right-branching trees and other baselines")
     ] = False,
     hide_layout: Annotated[
-        bool, typer.Option("--hide-layout", help="Parse running text, without paragraphs and such")
+        bool, Opt("--hide-layout", help="Parse running text, without paragraphs and such")
     ] = False,
     batch_size: BatchSize = None,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Score the trees of a pipeline with RST-Parseval and original Parseval, and with predicted
-    EDUs its segmentation too.
+    """Score the trees of a pipeline.
 
-    Micro scores pool the spans of all documents, macro scores are means over the documents.
-    Settings of the pipeline's config can be given as options.
+    Scores are RST-Parseval and original Parseval, and F1 for predicted EDUs. Micro scores pool the
+    spans of all documents, macro scores are means over the documents. Settings of the pipeline's
+    config can be given as options.
 
     \b
     Examples:
@@ -75,10 +59,7 @@ def evaluate_cli(
         setup_gpu(gpu_id)
         overrides = ctx.meta["overrides"]
         nlp = load(model, config=overrides)
-        metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
-        if not any("doc._.rst_tree" in meta.assigns for meta in metas):
-            pipes = ", ".join(nlp.pipe_names) or "none"
-            raise RstError(Errors.R227.format(model=model, pipes=pipes))
+        first_parser(nlp, model)
         # Without a tree there is nothing to score but EDUs, and those only if they are predicted.
         docs = read_gold(
             corpora, nlp.vocab, edus_only=edus != "gold", hide_layout=float(hide_layout)
@@ -105,10 +86,7 @@ def evaluate_cli(
 
 
 def print_runs(runs: dict[str, dict[str, Any]]) -> None:
-    """Print reports as tables.
-
-    runs (dict[str, dict[str, Any]]): What `make_report` made, by where the EDUs came from.
-    """
+    """Print the reports of `make_report`, by where the EDUs came from, as tables."""
     rows = [
         (name, mode, scores)
         for mode, report in runs.items()
@@ -119,7 +97,7 @@ def print_runs(runs: dict[str, dict[str, Any]]) -> None:
     for average in ("micro", "macro"):
         names = [score_name(method, average, m) for method in SPANS_BY_METHOD for m in METRICS]
         data = [
-            (name, mode, scores["documents"], *(_percent(scores[n]) for n in ("edu_f", *names)))
+            (name, mode, scores["documents"], *(percent(scores[n]) for n in ("edu_f", *names)))
             for name, mode, scores in rows
         ]
         msg.divider(f"{average.title()} F1: RST-Parseval and original Parseval")
@@ -128,7 +106,3 @@ def print_runs(runs: dict[str, dict[str, Any]]) -> None:
 
 def _named_scores(report: dict[str, Any], part: str) -> Iterable[tuple[str, dict[str, Any]]]:
     return [("all", report[part])] if part == "scores" else report.get(part, {}).items()
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"

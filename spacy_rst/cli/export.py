@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from spacy.cli._util import Arg
 
-from ..errors import RstError
 from . import rst_app
 from ._formats import TreeFormat, choose_format
 from ._inputs import read_trees
@@ -18,7 +17,7 @@ from ._util import Counts, ParseCommand, clean_errors, progress
 @rst_app.command("export", cls=ParseCommand)
 def export_cli(
     input_path: TreesInput,
-    output_path: Annotated[str, typer.Argument(metavar="OUTPUT", help="Folder or file to write")],
+    output_path: Annotated[str, Arg(metavar="OUTPUT", help="Folder or file to write")],
     file_format: Format = None,
     largest_tree: LargestTree = False,
 ) -> None:
@@ -40,12 +39,12 @@ def export_cli(
         output = choose_output(output_path, chosen)
         with output.open():
             trees = read_trees(input_path, largest_tree=largest_tree)
-            for item in progress(trees, f"Writing {chosen.value}"):
-                if isinstance(item, RstError):
-                    counts.fail("export", item)
+            for origin, tree in progress(trees, f"Writing {chosen.value}"):
+                if isinstance(tree, Exception):
+                    counts.fail("export", tree)
                     continue
-                output.check_apart([str(item.path)])
+                output.check_apart([origin.file.location])
                 output.check_room(counts.written)
-                output.write(item.origin, item.tree)
-                counts.count(item.tree)
+                output.write(origin, tree)
+                counts.count(tree)
     counts.finish()

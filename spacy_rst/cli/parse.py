@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Literal
 
-import typer
-from spacy.language import Language
+from spacy.cli._util import Arg, Opt
 
 from ..errors import Errors, RstError
 from ..pipelines import DEFAULT_PIPELINE
 from . import rst_app
 from ._formats import TreeFormat, choose_format
-from ._inputs import STDIN_MARK, UTF8, Reading, check_encoding, find_texts, read_texts
+from ._inputs import STDIN_MARK, UTF8, Outcome, Reading, check_encoding, find_texts, read_texts
 from ._options import Format, Model, OutputPlace, Resume
 from ._outputs import Output, choose_output
 from ._parsing import EduUnits, load_pipeline, parse_texts
@@ -27,17 +26,11 @@ DEFAULT_PART_SIZE = 256
 RAY_PANEL = "Options for --engine ray"
 
 
-class Engine(StrEnum):
-    """What runs the pipeline, if not this process and its own."""
-
-    ray = "ray"
-
-
 @rst_app.command("parse", cls=ParseCommand)
 def parse_cli(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
+        Arg(
             metavar="FILES",
             help="Text, .jsonl or .parquet files, folders or URIs of these, or - for standard "
             "input (the default)",
@@ -47,35 +40,26 @@ def parse_cli(
     file_format: Format = None,
     output_path: OutputPlace = None,
     edus: Annotated[
-        EduUnits,
-        typer.Option(help="Units: the pipeline's own segmentation, sentences, or lines of input"),
+        EduUnits, Opt(help="Units: the pipeline's own segmentation, sentences, or lines of input")
     ] = EduUnits.auto,
     encoding: Annotated[
-        str,
-        typer.Option(
-            help="Encoding of the inputs. Trees are always written as UTF-8",
-            callback=check_encoding,
-        ),
+        str, Opt(help="Encoding of the inputs. Output is UTF-8", callback=check_encoding)
     ] = UTF8,
-    batch_size: Annotated[int, typer.Option(min=1, help="Documents to buffer")] = 64,
+    batch_size: Annotated[int, Opt(min=1, help="Documents to buffer")] = 64,
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes to run. Default: 1, or all cores or GPUs with Ray"),
+        int | None, Opt(min=1, help="Processes to run. Default: 1, or all cores or GPUs with Ray")
     ] = None,
     resume: Resume = False,
     engine: Annotated[
-        Engine | None,
-        typer.Option(help="Parse in bulk, on one computer or many, into Parquet or JSONL"),
+        Literal["ray"] | None,
+        Opt(help="Parse in bulk, on one computer or many, into Parquet or JSONL"),
     ] = None,
     worker_gpus: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="GPUs for each process, such as 1 or 0.5", rich_help_panel=RAY_PANEL
-        ),
+        float | None, Opt(min=0, help="GPUs per process, e.g. 1 or 0.5", rich_help_panel=RAY_PANEL)
     ] = None,
     part_size: Annotated[
         int | None,
-        typer.Option(
+        Opt(
             min=1,
             help=f"Documents in a file of results. Default: {DEFAULT_PART_SIZE}",
             rich_help_panel=RAY_PANEL,
@@ -83,7 +67,7 @@ def parse_cli(
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(
+        Opt(
             envvar="RAY_ADDRESS",
             help="A cluster to run on. Default: this computer",
             rich_help_panel=RAY_PANEL,
@@ -105,19 +89,11 @@ def parse_cli(
     """
     counts = Counts()
     with clean_errors("parse"):
-        if engine is Engine.ray:
+        if engine == "ray":
             from ._ray import BulkSettings, parse_in_bulk
 
-            settings = BulkSettings(
-                model,
-                edus,
-                encoding,
-                batch_size,
-                part_size or DEFAULT_PART_SIZE,
-                workers,
-                worker_gpus or 0,
-                address,
-            )
+            size, gpus = part_size or DEFAULT_PART_SIZE, worker_gpus or 0
+            settings = BulkSettings(model, edus, encoding, batch_size, size, workers, gpus, address)
             parse_in_bulk(inputs or [], output_path, file_format, settings, counts)
             counts.finish()
         for option, value in (("--worker-gpus", worker_gpus), ("--part-size", part_size)):
@@ -137,9 +113,10 @@ def parse_cli(
             texts = read_texts(files, encoding)
             n_texts = len(files) if all(file.has_one_text for file in files) else None
             with kept_when_stopped(output, workers), output.open():
-                parse_into(
-                    output, nlp, texts, counts, edus, n_texts, batch_size, n_process=workers or 1
+                parse = partial(
+                    parse_texts, nlp, edus=edus, batch_size=batch_size, n_process=workers or 1
                 )
+                parse_into(output, texts, parse, counts, n_texts)
     counts.finish()
 
 
@@ -152,22 +129,17 @@ def kept_when_stopped(output: Output, workers: int | None) -> Iterator[None]:
         if output.kept is not None and output.kept.exists():
             advice = "; run it again with --resume to go on" if output.can_resume else ""
             report_problem("parse", f"Stopped. What is finished is in {output.kept}{advice}")
-        if (
-            workers and workers > 1
-        ):  # at a usual end, spaCy's queues would wait for the workers to read
+        if workers and workers > 1:  # spaCy's queues would wait for the workers to read them
             os._exit(STOPPED)
         raise
 
 
 def parse_into(
     output: Output,
-    nlp: Language,
     texts: Iterable[Reading],
+    parse: Callable[[Iterable[Reading]], Iterable[Outcome]],
     counts: Counts,
-    edus: EduUnits = EduUnits.auto,
-    n_texts: int | None = None,
-    batch_size: int = 64,
-    n_process: int = 1,
+    n_texts: int | None,
 ) -> None:
     """Parse texts and write their trees; what fails is reported, counted and left out."""
     n_begun = n_done = n_readable = 0
@@ -184,8 +156,7 @@ def parse_into(
             n_begun += 1
             yield origin, text
 
-    outcomes = parse_texts(nlp, unfinished(), edus, batch_size=batch_size, n_process=n_process)
-    for origin, tree in progress(outcomes, "Parsing", n_texts):
+    for origin, tree in progress(parse(unfinished()), "Parsing", n_texts):
         n_done += 1
         if isinstance(tree, Exception):
             counts.fail(origin.place, tree)

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated
 
-import typer
+from spacy.cli._util import Opt
 
-from ..errors import RstError
 from ..tree import RstTree
 from ..treebank.convert import with_classes
 from . import rst_app
 from ._formats import TreeFormat, choose_format
-from ._inputs import NamedTree, Origin, read_trees
-from ._options import Format, LargestTree, OutputPlace, TreesInput
+from ._inputs import Origin, Outcome, read_trees
+from ._options import Classes, Format, LargestTree, OutputPlace, TreesInput
 from ._outputs import choose_output
 from ._util import clean_errors, report_problem
 
@@ -24,14 +23,10 @@ def show_cli(
     input_path: TreesInput,
     file_format: Format = None,
     output_path: OutputPlace = None,
-    classes: Annotated[
-        bool, typer.Option("--classes", help="Show the 18 classes instead of the file's labels")
-    ] = False,
-    color: Annotated[
-        bool | None, typer.Option(help="Use colours. Default: where the output is a terminal")
-    ] = None,
+    classes: Classes = False,
+    color: Annotated[bool | None, Opt(help="Use colours. Default: in a terminal")] = None,
     largest_tree: LargestTree = False,
-    limit: Annotated[int, typer.Option(min=0, help="How many trees at most, 0 for all")] = 1,
+    limit: Annotated[int, Opt(min=0, help="How many trees at most, 0 for all")] = 1,
 ) -> None:
     """Draw the trees of a file.
 
@@ -56,9 +51,9 @@ def show_cli(
             report_problem("show", f"{input_path} has more trees. --limit 0 shows all of them.")
 
 
-def _drawable(items: Iterable[NamedTree | RstError]) -> Iterator[tuple[Origin, RstTree]]:
-    for item in items:
-        if isinstance(item, RstError):
-            report_problem("show", item)
-        elif item.tree is not None:
-            yield item.origin, item.tree
+def _drawable(outcomes: Iterable[Outcome]) -> Iterator[tuple[Origin, RstTree]]:
+    for origin, tree in outcomes:
+        if isinstance(tree, Exception):
+            report_problem("show", tree)
+        elif tree is not None:
+            yield origin, tree

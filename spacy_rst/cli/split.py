@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..errors import RstError
@@ -18,20 +18,16 @@ from ._util import clean_errors, progress
 
 @rst_app.command("split")
 def split_cli(
-    input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A treebank file, or a folder")
-    ],
-    output_path: Annotated[Path, typer.Argument(metavar="SPLITS.tsv", help="The table to write")],
-    treebank: Annotated[str, typer.Option(help="Name of the treebank, e.g. es.rststb")],
-    test: Annotated[int, typer.Option(help="Documents to hold out for the test")] = PAPER_TEST_SIZE,
-    dev: Annotated[
-        int, typer.Option(help="Documents to hold out for development")
-    ] = PAPER_TEST_SIZE,
-    seed: Annotated[int, typer.Option(help="Another seed draws other documents")] = 0,
+    input_path: Annotated[Path, Arg(metavar="INPUT", help="A treebank file, or a folder")],
+    output_path: Annotated[Path, Arg(metavar="SPLITS.tsv", help="The table to write")],
+    treebank: Annotated[str, Opt(help="Name of the treebank, e.g. es.rststb")],
+    test: Annotated[int, Opt(help="Documents to hold out for the test")] = PAPER_TEST_SIZE,
+    dev: Annotated[int, Opt(help="Documents to hold out for development")] = PAPER_TEST_SIZE,
+    seed: Annotated[int, Opt(help="Another seed draws other documents")] = 0,
 ) -> None:
-    """Draw a seeded random split: 38 documents per language for the test, as in the paper.
+    """Draw train, dev and test documents at random.
 
-    A small treebank gives at most a fifth of its documents to each of dev and test.
+    By default, dev and test get 38 documents each, as in the paper, but at most a fifth of them.
 
     \b
     Example:

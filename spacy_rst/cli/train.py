@@ -6,14 +6,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import import_code, parse_config_overrides, setup_gpu, show_validation_error
+from spacy.cli._util import (
+    Arg,
+    Opt,
+    import_code,
+    parse_config_overrides,
+    setup_gpu,
+    show_validation_error,
+)
 from spacy.training.initialize import init_nlp
 from wasabi import msg
 
 from ..configs import config_path, read_config
 from ..training.resume import CHECKPOINT_FILE, Checkpoint, train
 from . import rst_app
-from ._options import Code, GpuId
+from ._options import Code, GpuId, Resume
 from ._util import clean_errors
 
 
@@ -23,21 +30,19 @@ from ._util import clean_errors
 def train_cli(
     ctx: typer.Context,
     config: Annotated[
-        str,
-        typer.Argument(metavar="CONFIG", help="Config file, or the name of a packaged config"),
+        str, Arg(metavar="CONFIG", help="Config file, or the name of a packaged config")
     ],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Folder for the trained pipeline", file_okay=False),
+        Path, Opt("--output", "-o", help="Folder for the trained pipeline", file_okay=False)
     ],
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last evaluation in the output folder")
-    ] = False,
+    resume: Resume = False,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
-    """Train a pipeline as spacy train does, or resume a training that was interrupted. Settings of
-    the config can be given as options, e.g. --training.max_steps 100.
+    """Train a pipeline, or resume its training.
+
+    As in spacy train, settings of the config can be given as options, e.g.
+    --training.max_steps 100.
 
     \b
     Example:
@@ -63,9 +68,9 @@ def train_cli(
 
 @rst_app.command("config")
 def config_cli(
-    name: Annotated[str, typer.Argument(help="Name of a packaged config, such as small_cpu")],
+    name: Annotated[str, Arg(help="Name of a packaged config, such as small_cpu")],
 ) -> None:
-    """Print a packaged training config, to be changed and given to rst train.
+    """Print a packaged training config.
 
     \b
     Example:

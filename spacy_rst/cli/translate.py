@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from spacy.cli._util import import_code, setup_gpu
+from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 from spacy.tokens import Doc
 from spacy.util import load_config, minibatch, registry
 from thinc.api import Config
@@ -23,7 +23,7 @@ from ..translator.protocol import EngineUnavailable, Translator
 from ..translator.registry import REGISTRY_NAME
 from ..treebank.docbin import count_docs, find_docbins, new_docbin, read_docbin, write_docbin
 from . import rst_app
-from ._options import Code, GpuId
+from ._options import Code, GpuId, Resume
 from ._util import Counts, OverridesCommand, ParseCommand, clean_errors
 
 ENGINES = {
@@ -43,15 +43,11 @@ class TranslateCommand(ParseCommand, OverridesCommand):
 @rst_app.command("translate", cls=TranslateCommand)
 def translate_cli(
     ctx: typer.Context,
-    input_path: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A .spacy file, or a folder of them")
-    ],
-    output_path: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The .spacy file or folder to write")
-    ],
+    input_path: Annotated[Path, Arg(metavar="INPUT", help="A .spacy file, or a folder of them")],
+    output_path: Annotated[Path, Arg(metavar="OUTPUT", help="The .spacy file or folder to write")],
     engine: Annotated[
         str,
-        typer.Option(
+        Opt(
             "--engine",
             "-e",
             help=f"{', '.join(ENGINES)}, a registered name, or a .cfg file with the engine in its "
@@ -59,16 +55,13 @@ def translate_cli(
         ),
     ],
     source: Annotated[
-        str | None,
-        typer.Option(help="Language of the documents. Default: what each of them says"),
+        str | None, Opt(help="Language of the documents. Default: what each of them says")
     ] = None,
-    target: Annotated[str, typer.Option(help="Language to translate to")] = "en",
+    target: Annotated[str, Opt(help="Language to translate to")] = "en",
     cache: Annotated[
-        Path | None, typer.Option(help="File for translations, so that none is made twice")
+        Path | None, Opt(help="File for translations, so that none is made twice")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip files whose output is complete")
-    ] = False,
+    resume: Resume = False,
     gpu_id: GpuId = -1,
     code: Code = None,
 ) -> None:
@@ -122,20 +115,14 @@ def translate_cli(
 
 
 def make_engine(engine: str, overrides: Mapping[str, Any] | None = None) -> Translator:
-    """Make the engine that the user asks for.
-
-    engine (str): One of `ENGINES`, a registered name, or a config file with a block [translator].
-    overrides (Mapping[str, Any] | None): Settings of the config, such as "translator.threads".
-    RETURNS (Translator): The engine.
-    RAISES (RstError): If there is no such engine, or its settings are wrong.
-    """
-    overrides = dict(overrides or {})
+    """Make the engine that the user asks for. Overrides are settings like "translator.threads"."""
+    settings = dict(overrides or {})
     try:
         if Path(engine).suffix == ".cfg":
-            config = load_config(engine, overrides=overrides, interpolate=True)
+            config = load_config(engine, overrides=settings, interpolate=True)
         else:
             block = f'[{SECTION}]\n@{REGISTRY_NAME} = "{ENGINES.get(engine, engine)}"'
-            config = Config().from_str(block, overrides=overrides)
+            config = Config().from_str(block, overrides=settings)
         return registry.resolve({SECTION: config[SECTION]})[SECTION]
     except RstError:
         raise

@@ -111,13 +111,7 @@ def lay_out(
     align_edus: bool = True,
     mirror: bool = False,
 ) -> Diagram:
-    """Compute the places of all parts of the diagram in linear time.
-
-    tree (RstTree): The tree.
-    edu_width (int): Width at which the text of an EDU is wrapped.
-    max_edu_chars, align_edus, mirror: See `render_svg`.
-    RETURNS (Diagram): The places.
-    """
+    """Compute the places of all parts of the diagram in linear time. See `render_svg`."""
     children = _flattened_children(tree)
     rows = _rows(children)
     texts = [wrap_text(edu_text(e), edu_width - 2 * PADDING, max_edu_chars) for e in tree.edus]
@@ -207,9 +201,8 @@ def _hanging_points(
 
 def _lay_out_group(line: SpanLine, nuclei: list[RstNode], nuclei_x: list[int]) -> NucleusGroup:
     text, _ = _fit_label(line.node, 2 * min(line.x - line.left, line.right - line.x))
-    top = line.y + GROUP_DEPTH
+    top, y = line.y + GROUP_DEPTH, line.y + ROW_HEIGHT
     label = Label(text, line.x, top - 5)
-    y = line.y + ROW_HEIGHT
     return NucleusGroup(line.node, tuple(nuclei), line.x, top, tuple(nuclei_x), y, label)
 
 
@@ -217,16 +210,13 @@ def _lay_out_arc(line: SpanLine, xs: list[int]) -> SatelliteArc:
     satellite, nucleus = line.node.satellite, line.node.nucleus
     assert satellite is not None and nucleus is not None
     start, end = xs[satellite.index], xs[nucleus.index]
-    room_left, room_right = (
-        (line.left, end - PADDING) if start < end else (end + PADDING, line.right)
-    )
-    text, width = _fit_label(line.node, room_right - room_left)
+    left, right = (line.left, end - PADDING) if start < end else (end + PADDING, line.right)
+    text, width = _fit_label(line.node, right - left)
     half = (width + 1) // 2
     distance = max(-MAX_LABEL_DISTANCE, min((end - start) // 2, MAX_LABEL_DISTANCE))
-    x = max(room_left + half, min(start + distance, room_right - half))
-    y = line.y + ROW_HEIGHT
+    x = max(left + half, min(start + distance, right - half))
+    top, y = line.y + RANGE_DEPTH, line.y + ROW_HEIGHT
     label = Label(text, x, y - ARC_LABEL_LIFT)
-    top = line.y + RANGE_DEPTH
     return SatelliteArc(line.node, satellite, nucleus, start, end, top, y, label)
 
 

@@ -57,7 +57,7 @@ class DrawingServer(ThreadingTCPServer):
 
     @property
     def url(self) -> str:
-        """RETURNS (str): Where the drawing can be seen."""
+        """Where the drawing can be seen."""
         host, port = self.server_address[:2]
         return f"http://[{host!s}]:{port}/" if ":" in str(host) else f"http://{host!s}:{port}/"
 
@@ -86,11 +86,9 @@ class _Handler(BaseHTTPRequestHandler):
         # A foreign site whose name leads to this computer could read the page in its visitors'
         # browsers; it cannot make them ask for "localhost", though.
         if self.server.is_local and not is_loopback(self._asked_host()):
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-            return
+            return self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
         if self.path != "/":
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
+            return self.send_error(HTTPStatus.NOT_FOUND)
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", self.server.content_type)
         self.send_header("Content-Length", str(len(self.server.body)))

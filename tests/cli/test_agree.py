@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from spacy_rst import RstTree
-from spacy_rst.cli import rst_app
 from tests.treebank.test_disrpt import conllu, row, save
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en"
@@ -19,15 +18,8 @@ BEN = RstTree.from_splits([(0, 2, 3, "list-NN"), (0, 1, 2, "result-NS")], EDUS)
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments, code=0):
-        result = CliRunner().invoke(rst_app, ["agree", *map(str, arguments)])
-        assert result.exit_code == code, result.output
-        return result
-
-    return invoke
+def run(rst):
+    return partial(rst, "agree")
 
 
 def write(path: str, tree: RstTree) -> None:
@@ -91,10 +83,8 @@ def test_classes(run):
     assert "--classes" not in result.stderr
 
 
-def test_treebanks_and_docbins(run):
-    runner = CliRunner()
-    command = ["convert", str(SAMPLE), "en.spacy", "--lang", "en", "--labels", "original"]
-    assert runner.invoke(rst_app, command).exit_code == 0
+def test_treebanks_and_docbins(run, rst):
+    rst("convert", SAMPLE, "en.spacy", "--lang", "en", "--labels", "original")
     report = json.loads(run(SAMPLE, "en.spacy", "--format", "json").stdout)
     names = {path.stem for path in SAMPLE.glob("*.rs3")}
     assert report["documents"].keys() == names and len(names) > 1

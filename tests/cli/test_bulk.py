@@ -11,9 +11,7 @@ import pytest
 from filelock import FileLock
 from spacy.language import Language
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
-from spacy_rst.cli import rst_app
 from spacy_rst.cli._bulk import LOCK, RUN, PartFolder, parse_rows, part_name
 from spacy_rst.cli._inputs import InputFile, find_texts, is_below, read_texts
 from spacy_rst.cli._parsing import EduUnits
@@ -61,8 +59,7 @@ def nlp():
 
 
 @pytest.fixture
-def texts(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def texts(rst):
     Path("texts").mkdir()
     for name, text in TEXTS.items():
         Path("texts", name).write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -82,14 +79,8 @@ def parse_all(nlp: Language, readings: list) -> list[dict]:
     return parse_rows(nlp, readings, EduUnits.auto, batch_size=64)
 
 
-def invoke(*arguments, code=1) -> str:
-    result = CliRunner().invoke(rst_app, ["parse", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
-
-
-def test_rows_are_the_trees_of_parse(nlp, texts):
-    invoke("texts", "--output", "trees.jsonl", code=2)
+def test_rows_are_the_trees_of_parse(nlp, rst, texts):
+    rst("parse", "texts", "--output", "trees.jsonl", code=2)
     lines = map(json.loads, Path("trees.jsonl").read_text(encoding="utf8").splitlines())
     expected = sorted(lines, key=lambda line: (line["name"], str(line)))
     folder = PartFolder("parts", "jsonl")
@@ -186,11 +177,8 @@ def test_files_are_found_once_and_grouped(texts):
     ]  # fmt: skip
     ((as_uri,), _) = find_texts([(texts / "a.txt").absolute().as_uri()], "out")
     assert as_uri.source == files[0].source
-
-
-def test_a_file_in_an_object_store_has_the_suffix_of_its_path():
-    file = InputFile("page", "s3://bucket/folder/page.MD?region=eu")
-    assert file.has_one_text and file.ending == ".md"
+    remote = InputFile("page", "s3://bucket/folder/page.MD?region=eu")
+    assert remote.has_one_text and remote.ending == ".md"
 
 
 @pytest.mark.parametrize(
@@ -230,8 +218,8 @@ def test_attempts_count_what_was_not_finished():
         (["texts", "--part-size", "10"], "R521] --part-size"),
     ],
 )
-def test_wrong_usage(texts, arguments, message):
-    assert message in invoke(*arguments)
+def test_wrong_usage(rst, texts, arguments, message):
+    assert message in rst("parse", *arguments, code=1).output
     assert not Path("out").exists()
 
 
@@ -240,7 +228,6 @@ def test_without_ray_and_pyarrow_the_extra_is_named_where_it_is_needed(texts):
 import sys
 sys.modules["ray"] = sys.modules["pyarrow"] = None
 sys.stderr = sys.stdout
-from spacy_rst.cli import rst_app
 for arguments in (
     ["texts/a.txt"], ["a.parquet"], ["--engine", "ray", "texts", "-o", "out", "-f", "jsonl"]
 ):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +16,11 @@ import pytest
 from thinc.api import Config
 
 from spacy_rst.pipelines import load, pipeline_path
+from tests.cli.processes import start_python
 
 pytest.importorskip("ray")
+import psutil  # comes with Ray
+
 pytestmark = pytest.mark.system
 
 N_DOCUMENTS = 300
@@ -30,8 +31,7 @@ SENTENCES = [
     "She left when the music stopped.",
     "If you press the button, the door opens; otherwise it stays shut.",
 ]
-LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-LISTENING = "0A"
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 # A component that takes its process with it, or holds a document until a file is there, so that no
 # test has to be quicker than the run it disturbs.
 DISTURBING = """
@@ -50,23 +50,9 @@ def disturbing(doc):
 
 
 def start(*arguments: object, cwd: Path) -> subprocess.Popen:
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(cwd / "package"),
-        "SPACY_RST_TEST_GATE": str(cwd / "gate"),
-    }
-    command = [sys.executable, "-m", "spacy", "rst", "parse", "--engine", "ray"]
-    return subprocess.Popen(
-        [*command, *map(str, arguments)],
-        cwd=cwd,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # A shell lets what it runs in the background ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    command = ("-m", "spacy", "rst", "parse", "--engine", "ray", *arguments)
+    places = {"PYTHONPATH": cwd / "package", "SPACY_RST_TEST_GATE": cwd / "gate"}
+    return start_python(*command, cwd=cwd, **places)
 
 
 def finish(process: subprocess.Popen, code: int = 0) -> str:
@@ -75,35 +61,19 @@ def finish(process: subprocess.Popen, code: int = 0) -> str:
     return output
 
 
-def descendants(process: int) -> dict[int, str]:
-    """The processes that a process has started, directly or not, by their command lines."""
+def descendants(process: int) -> dict[psutil.Process, str]:
+    """The command lines of the processes that a process has started, directly or not."""
     found = {}
-    for listed in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):  # it has ended meanwhile
-            for child in map(int, listed.read_text().split()):
-                command = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
-                found |= {child: command, **descendants(child)}
+    for child in psutil.Process(process).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            found[child] = " ".join(child.cmdline())
     return found
 
 
-def listening_addresses(processes: Iterator[int]) -> set[str]:
-    inodes = set()
-    for process in processes:
-        try:
-            links = [os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir()]
-        except OSError:
-            continue
-        inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
-    lines = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-    ]
-    return {
-        fields[1].split(":")[0]
-        for fields in lines
-        if fields[3] == LISTENING and fields[9] in inodes
-    }
+def listening_addresses(processes: Iterable[int]) -> set[str]:
+    sockets = psutil.net_connections("tcp")
+    listening = [socket for socket in sockets if socket.status == psutil.CONN_LISTEN]
+    return {socket.laddr.ip for socket in listening if socket.pid in processes}
 
 
 def wait_until(condition: Callable[[], object], process: subprocess.Popen) -> None:
@@ -119,11 +89,19 @@ def parts_in(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*")}
 
 
-def is_gone(process: int) -> bool:
+def is_gone(process: psutil.Process) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return True
+
+
+def wait_until_gone(processes: dict[psutil.Process, str]) -> None:
+    for _ in range(3000):
+        if all(map(is_gone, processes)):
+            return
+        time.sleep(0.1)
+    raise AssertionError([line for child, line in processes.items() if not is_gone(child)])
 
 
 @pytest.fixture(scope="module")
@@ -210,10 +188,11 @@ def test_a_worker_that_is_killed_loses_nothing(inputs, model, trees, tmp_path):
     process = start(inputs, *settings, cwd=tmp_path)
     wait_until(lambda: parts_in(out), process)
     started = descendants(process.pid)
-    workers = [pid for pid, line in started.items() if line.startswith("ray::MapWorker")]
+    workers = [child for child, line in started.items() if line.startswith("ray::MapWorker")]
     assert len(workers) == 2
-    assert listening_addresses([process.pid, *started]) <= LOOPBACK
-    os.kill(workers[0], signal.SIGKILL)
+    found = listening_addresses({process.pid, *(child.pid for child in started)})
+    assert found and found <= LOOPBACK
+    workers[0].kill()
     (tmp_path / "gate").touch()
     output = finish(process)
     assert f"Trees: {N_DOCUMENTS - 1}, 1 without text" in output
@@ -222,8 +201,7 @@ def test_a_worker_that_is_killed_loses_nothing(inputs, model, trees, tmp_path):
     fields = {row["name"]: row["fields"] for row in rows_in(out)}
     assert json.loads(fields["doc0"]) == {"name": "doc0", "kept": 1}
     assert fields["doc1"] is None
-    time.sleep(5)
-    assert [line for pid, line in started.items() if not is_gone(pid)] == []
+    wait_until_gone(started)
     assert [path.name for path in out.glob(".*")] == []
 
 
@@ -238,10 +216,7 @@ def test_another_run_goes_on(inputs, model, trees, tmp_path, end):
     process.send_signal(end)
     output = finish(process, -signal.SIGKILL if end is signal.SIGKILL else 130)
     assert ("run it again to go on" in output) == (end is signal.SIGINT)
-    for _ in range(300):  # Ray's processes notice the end of ours
-        if all(map(is_gone, started)):
-            break
-        time.sleep(0.1)
+    wait_until_gone(started)  # Ray's processes notice the end of ours
     before = parts_in(out)
     assert 3 <= len(before) < N_DOCUMENTS / PART_SIZE
     (tmp_path / "gate").touch()

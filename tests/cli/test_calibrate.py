@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 import spacy
 import srsly
-from typer.testing import CliRunner
 
-from spacy_rst.cli import rst_app
 from tests.parser.pipelines import own_encoder_pipeline, train
 from tests.sample import examples_from, sample_docs, write_corpus
 
@@ -28,14 +26,9 @@ def corpus(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus") / "eu.spacy", docs)
 
 
-def run(*arguments):
-    return CliRunner().invoke(rst_app, ["calibrate", *map(str, arguments)])
-
-
-def test_the_pipeline_is_saved_with_its_temperatures(model, corpus, tmp_path):
+def test_the_pipeline_is_saved_with_its_temperatures(rst, model, corpus, tmp_path):
     output, json_path = tmp_path / "calibrated", tmp_path / "numbers.json"
-    result = run(model, corpus, "--output", output, "--json", json_path)
-    assert result.exit_code == 0, result.output
+    result = rst("calibrate", model, corpus, "--output", output, "--json", json_path)
     assert "Trees that changed: 0 of 2" in result.output
     report = srsly.read_json(json_path)
     assert report["documents"] == 2 and report["corpora"] == [str(corpus)]
@@ -45,8 +38,7 @@ def test_the_pipeline_is_saved_with_its_temperatures(model, corpus, tmp_path):
     # The words of the corpus stay out of the vocabulary.
     strings = [srsly.read_json(path / "vocab" / "strings.json") for path in (model, output)]
     assert strings[0] == strings[1]
-    again = run(output, corpus, "--json", json_path)
-    assert again.exit_code == 0, again.output
+    rst("calibrate", output, corpus, "--json", json_path)
     errors = srsly.read_json(json_path)["before"]
     for name, part in report["after"].items():
         error = part["error"]
@@ -54,13 +46,7 @@ def test_the_pipeline_is_saved_with_its_temperatures(model, corpus, tmp_path):
         assert f"{100 * error:.1f} % after" in result.output
 
 
-def test_folders_of_something_else_are_not_replaced(model, corpus, tmp_path):
+def test_folders_of_something_else_are_not_replaced(rst, model, corpus, tmp_path):
     (tmp_path / "precious").write_text("", encoding="utf8")
-    result = run(model, corpus, "--output", tmp_path)
-    assert result.exit_code == 1 and "R551" in result.output
+    assert "R551" in rst("calibrate", model, corpus, "--output", tmp_path, code=1).output
     assert (tmp_path / "precious").exists()
-
-
-def test_help_shows_an_example():
-    result = run("--help")
-    assert result.exit_code == 0 and "model-best" in result.output

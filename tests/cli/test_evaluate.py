@@ -39,15 +39,19 @@ def corpora(nlp, tmp_path_factory):
     ]
 
 
-def run(*arguments):
-    return CliRunner().invoke(rst_app, ["evaluate", *arguments])
+@pytest.fixture
+def run(rst):
+    """Evaluate, and give what is printed and the report."""
+
+    def evaluate(*arguments, code=0):
+        output = rst("evaluate", *arguments, "--output", "metrics.json", code=code).output
+        return output, srsly.read_json("metrics.json") if code == 0 else {}
+
+    return evaluate
 
 
-def test_scores_gold_edus(model, corpora, tmp_path):
-    output = tmp_path / "scores" / "metrics.json"
-    result = run(model, *corpora, "--output", str(output), "--baselines")
-    assert result.exit_code == 0, result.output
-    report = srsly.read_json(output)
+def test_scores_gold_edus(run, model, corpora):
+    output, report = run(model, *corpora, "--baselines")
     assert report["model"]["name"] == "xx_pipeline" and report["model"]["version"] == "0.0.0"
     assert report["corpora"] == corpora
     assert report["edus"] == "gold" and report["documents"] == 4
@@ -60,72 +64,57 @@ def test_scores_gold_edus(model, corpora, tmp_path):
     assert report["per_lang"]["en"] == report["per_treebank"]["sample.en"]
     assert 0 < report["baselines"]["right-branching"]["rst_span"] < 1
     for row in ("all", "en", "sample.eu", "left-branching"):
-        assert any(line.split()[:1] == [row] for line in result.output.splitlines()), row
+        assert any(line.split()[:1] == [row] for line in output.splitlines()), row
 
 
-def test_layout_can_be_hidden(model, nlp, tmp_path):
+def test_layout_can_be_hidden(run, model, nlp, tmp_path):
     doc = doc_from_edus(nlp, ["It rained.", "We left."], paragraph_starts=[1])
     doc._.rst_tree = RstTree.from_splits([(0, 1, 2, "Cause-NS")])
     corpus = write_corpus(tmp_path / "x.spacy", [doc])
     (hidden,) = read_gold([corpus], nlp.vocab, hide_layout=1.0)
     assert hidden.text == "It rained. We left."
-    output = tmp_path / "metrics.json"
-    for options, layout in ((["--hide-layout"], "hidden"), ([], "as in the corpora")):
-        assert run(model, str(corpus), "-o", str(output), *options).exit_code == 0
-        assert srsly.read_json(output)["layout"] == layout
+    assert run(model, corpus, "--hide-layout")[1]["layout"] == "hidden"
+    assert run(model, corpus)[1]["layout"] == "as in the corpora"
 
 
 SEARCH = "--components.rst_parser.model.splitter.search_edus"
 
 
-def test_settings_of_the_config_can_be_given_as_options(model, corpora, tmp_path):
-    output = tmp_path / "metrics.json"
+def test_settings_of_the_config_can_be_given_as_options(run, model, corpora):
     tokens = "--components.rst_parser.max_batch_tokens=1"
-    options = (tokens, "--batch-size", "2", SEARCH, "50")
-    result = run(model, *options, *corpora, "--output", str(output))
-    assert result.exit_code == 0, result.output
-    report = srsly.read_json(output)
+    _, report = run(model, tokens, "--batch-size", 2, SEARCH, 50, *corpora)
     assert report["corpora"] == corpora and report["documents"] == 4
-    settings = {tokens[2:].partition("=")[0]: 1, SEARCH[2:]: 50}
-    assert report["overrides"] == settings
+    assert report["overrides"] == {tokens[2:].partition("=")[0]: 1, SEARCH[2:]: 50}
 
 
 def test_settings_reach_the_pipeline(model, corpora):
     name = "--components.rst_parser.model.splitter.@architectures"
     pointer = (name, "spacy_rst.PointerSplitter.v1")
-    result = run(model, *corpora, SEARCH, "50", *pointer)
+    result = CliRunner().invoke(rst_app, ["evaluate", model, *corpora, SEARCH, "50", *pointer])
     assert result.exit_code == 1 and "search_edus" in f"{result.output}{result.exception}"
 
 
-def test_documents_without_trees_are_scored_by_their_edus(nlp, tmp_path):
+def test_documents_without_trees_are_scored_by_their_edus(run, nlp, tmp_path):
     pipeline = spacy.blank("xx")
     pipeline.add_pipe("sentencizer")
     pipeline.add_pipe("sentence_edus")
     pipeline.add_pipe("rst_parser", source=nlp)
     pipeline.to_disk(tmp_path / "model")
-    model, output = str(tmp_path / "model"), tmp_path / "metrics.json"
     edus_alone = doc_from_edus(nlp, ["It rained.", "We left,", "and slept."])
-    corpus = str(write_corpus(tmp_path / "x.spacy", [edus_alone]))
-    assert run(model, corpus, "--edus", "predicted", "-o", str(output)).exit_code == 0
-    scores = srsly.read_json(output)["scores"]
+    corpus = write_corpus(tmp_path / "x.spacy", [edus_alone])
+    scores = run("model", corpus, "--edus", "predicted")[1]["scores"]
     assert scores["edu_p"] == 1 and scores["edu_r"] == pytest.approx(2 / 3)
     assert scores["rst_span"] is None
-    result = run(model, corpus, "--edus", "gold")
-    assert result.exit_code == 1 and "R226" in result.output
     with_tree = doc_from_edus(nlp, ["It rained.", "We left."])
     with_tree._.rst_tree = RstTree.from_splits([(0, 1, 2, "Cause-NS")])
-    corpus = str(write_corpus(tmp_path / "y.spacy", [edus_alone, with_tree]))
-    options = ("--edus", "both", "--baselines", "-o", str(output))
-    assert run(model, corpus, *options).exit_code == 0
-    report = srsly.read_json(output)
+    corpus = write_corpus(tmp_path / "y.spacy", [edus_alone, with_tree])
+    _, report = run("model", corpus, "--edus", "both", "--baselines")
     assert report["gold"]["documents"] == 1 and report["predicted"]["documents"] == 2
     assert report["predicted"]["scores"]["rst_span"] == 1
 
 
-def test_says_what_a_single_treebank_needs(model, corpora, tmp_path):
-    output = tmp_path / "metrics.json"
-    run(model, corpora[0], "--output", str(output), "--batch-size", "1")
-    report = srsly.read_json(output)
+def test_says_what_a_single_treebank_needs(run, model, corpora):
+    _, report = run(model, corpora[0], "--batch-size", 1)
     assert "per_treebank" not in report and "baselines" not in report
     assert report["scores"] == report["per_lang"]["eu"]
 
@@ -171,32 +160,30 @@ def test_components_that_assign_other_spans_are_no_segmenters(nlp):
     assert example.predicted.spans["ruler"][0].text == doc[0].text
 
 
-def test_both_ways_stand_in_one_table(model, corpora, tmp_path):
+def test_both_ways_stand_in_one_table(run, model, corpora, tmp_path):
     nlp = spacy.load(model)
     nlp.add_pipe("sentencizer", first=True)
     nlp.add_pipe("sentence_edus", before="rst_parser")
     nlp.to_disk(tmp_path / "model")
-    output = tmp_path / "metrics.json"
-    result = run(str(tmp_path / "model"), corpora[0], "--edus", "both", "--output", str(output))
-    assert result.exit_code == 0, result.output
-    report = srsly.read_json(output)
+    output, report = run("model", corpora[0], "--edus", "both")
     assert report["gold"]["scores"]["rst_full"] == report["gold"]["scores"]["edu_f"] == 1.0
     assert 0 < report["predicted"]["scores"]["edu_f"] < 1
     assert report["predicted"]["scores"]["rst_span"] < 1
-    rows = [line.split()[:2] for line in result.output.splitlines()]
+    rows = [line.split()[:2] for line in output.splitlines()]
     assert ["eu", "gold"] in rows and ["eu", "predicted"] in rows
 
 
-def test_what_cannot_be_scored_is_reported(nlp, model, corpora, tmp_path):
+def test_what_cannot_be_scored_is_reported(run, nlp, model, corpora, tmp_path):
     spacy.blank("xx").to_disk(tmp_path / "no_parser")
-    plain = str(write_corpus(tmp_path / "plain.spacy", [nlp.make_doc("No tree.")]))
+    write_corpus(tmp_path / "plain.spacy", [nlp.make_doc("No tree.")])
+    write_corpus(tmp_path / "edus.spacy", [doc_from_edus(nlp, ["It rained.", "We left."])])
     for arguments, problem in [
         ((model, *corpora, "--edus", "predicted"), "R020"),
-        ((str(tmp_path / "no_model"), *corpora), "no_model"),
-        ((str(tmp_path / "no_parser"), *corpora), "R227"),
-        ((model, str(tmp_path / "no.spacy")), "R221"),
-        ((model, plain), "R226"),
+        (("no_model", *corpora), "no_model"),
+        (("no_parser", *corpora), "R517"),
+        ((model, "no.spacy"), "R221"),
+        ((model, "plain.spacy"), "R226"),
+        ((model, "edus.spacy"), "R226"),
     ]:
-        result = run(*arguments)
-        assert result.exit_code == 1 and problem in result.output, problem
-        assert "Traceback" not in result.output
+        output, _ = run(*arguments, code=1)
+        assert problem in output and "Traceback" not in output

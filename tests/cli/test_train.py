@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from spacy.cli import app
-from typer.testing import CliRunner
 
-import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst.configs import config_names, config_path
 from spacy_rst.training.resume import CHECKPOINT_FILE
+from tests.cli.processes import start_python
 from tests.training.tiny import write_sample
 
 PATIENCE = 1800  # seconds: only against a test that never ends
@@ -38,33 +35,26 @@ def make_callback(step: int, kill: bool, folder: str):
 STEPS = ["--training.max_steps", "6", "--training.max_epochs", "0", "--training.eval_frequency"]
 
 
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, ["rst", *map(str, arguments)])
-    assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
-    return result.output
-
-
 def start(corpus: str, folder: Path, *options: object, step: int, kill: bool) -> subprocess.Popen:
     """Start a training with a callback in a process of its own."""
     (folder / "code.py").write_text(CODE, encoding="utf8")
     callback = {"@callbacks": "test_train.v1", "step": step, "kill": kill, "folder": str(folder)}
-    command = [sys.executable, "-m", "spacy", "rst", "train", "tiny_test", *map(str, options)]
-    command += ["--paths.train", corpus, "--paths.dev", corpus, "--output", str(folder / "killed")]
-    command += ["--code", str(folder / "code.py"), "--training.before_update"]
-    command += [json.dumps(callback)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = ["-m", "spacy", "rst", "train", "tiny_test", *options, "--output", folder / "killed"]
+    command += ["--paths.train", corpus, "--paths.dev", corpus, "--code", folder / "code.py"]
+    command += ["--training.before_update", json.dumps(callback)]
+    return start_python(*command, cwd=Path.cwd())
 
 
-def test_a_killed_training_can_be_resumed_in_another_process(tmp_path):
+def test_a_killed_training_can_be_resumed_in_another_process(rst, tmp_path):
     corpus = write_sample(tmp_path)
     steps = [*STEPS, 2, "--components.rst_parser.model.dropout", 0.3]
     process = start(corpus, tmp_path, *steps, step=5, kill=True)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL, output
     paths = ["--paths.train", corpus, "--paths.dev", corpus]
-    resumed = run("train", "tiny_test", "--output", tmp_path / "killed", *paths, *steps, "--resume")
-    assert "Resuming after step 4" in resumed
-    run("train", config_path("tiny_test"), "--output", tmp_path / "whole", *paths, *steps)
+    resumed = rst("train", "tiny_test", "--output", "killed", *paths, *steps, "--resume")
+    assert "Resuming after step 4" in resumed.output
+    rst("train", config_path("tiny_test"), "--output", tmp_path / "whole", *paths, *steps)
     for file in (CHECKPOINT_FILE, "model-best/rst_parser/model", "model-last/tok2vec/model"):
         expected = (tmp_path / "whole" / file).read_bytes()
         assert (tmp_path / "killed" / file).read_bytes() == expected, file
@@ -93,14 +83,11 @@ def test_a_request_to_end_ends_it(tmp_path):
         (["config", "nothing"], "R582"),
     ],
 )
-def test_what_is_missing_is_said_at_once(arguments, code, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["rst", *arguments])
-    assert result.exit_code == 1
-    assert code in result.output
-    assert not (tmp_path / "output").exists()
+def test_what_is_missing_is_said_at_once(rst, arguments, code):
+    assert code in rst(*arguments, code=1).output
+    assert not Path("output").exists()
 
 
 @pytest.mark.parametrize("name", config_names())
-def test_packaged_configs_are_printed(name):
-    assert run("config", name) == config_path(name).read_text(encoding="utf8")
+def test_packaged_configs_are_printed(rst, name):
+    assert rst("config", name).output == config_path(name).read_text(encoding="utf8")

@@ -8,9 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.util import registry
-from typer.testing import CliRunner
 
-from spacy_rst.cli import rst_app
 from spacy_rst.cli.translate import make_engine
 from spacy_rst.doc import TRANSLATED_FROM_KEY, doc_from_edus, get_edus, get_tree
 from spacy_rst.errors import Errors, RstError
@@ -43,15 +41,8 @@ def engine():
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments, code=0):
-        result = CliRunner().invoke(rst_app, ["translate", *map(str, arguments)])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return invoke
+def run(rst):
+    return lambda *arguments, code=0: rst("translate", *arguments, code=code).output
 
 
 def poisoned_doc() -> Doc:
@@ -157,10 +148,8 @@ def test_bad_documents_are_reported_and_the_rest_is_translated(run, engine, tmp_
 def test_an_engine_that_cannot_work_stops_the_run(run, tmp_path):
     write_corpus(tmp_path / "in.spacy", docs_in("es"))
     for program in ("no-such-program", "/"):
-        output = run(
-            "in.spacy", "out.spacy", "-e", "apertium", "--translator.program", program, code=1
-        )
-        assert output.count("R601") == 1
+        engine = ("-e", "apertium", "--translator.program", program)
+        assert run("in.spacy", "out.spacy", *engine, code=1).count("R601") == 1
     assert not Path("out.spacy").exists()
 
 
@@ -265,9 +254,6 @@ def test_places_that_will_not_do(run, engine, tmp_path):
         (("missing.spacy", "out"), "R221"),
     ):
         assert code in run(*arguments, "-e", ENGINE, code=1)
+    run("in.spacy", "-e", ENGINE, code=1)  # wrong usage
     run("in.spacy", "empty", "-e", ENGINE)
     assert len(read("empty/in.spacy")) == 1
-
-
-def test_wrong_usage_ends_with_1(run):
-    run("in.spacy", "-e", ENGINE, code=1)

@@ -5,13 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from spacy.cli._util import app
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
-from typer.testing import CliRunner
 
-import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst import RstTree
+from spacy_rst.doc import NAME_KEY
 from spacy_rst.treebank.docbin import read_docbin
 from spacy_rst.treebank.rs3 import read_rs3
 from tests.treebank.rs3_files import group, rs3, segment
@@ -22,18 +20,19 @@ FERRY = SAMPLE / "en" / "harbour_ferry.rs3"
 
 
 @pytest.fixture
-def run():
-    def invoke(*arguments: object, code: int = 0) -> str:
-        result = CliRunner().invoke(app, ["rst", *map(str, arguments)])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return invoke
+def run(rst):
+    return lambda *arguments, code=0: rst(*arguments, code=code).output
 
 
-@pytest.mark.parametrize("command", ["convert", "export", "show", "split"])
-def test_help_shows_an_example(run, command):
-    assert f"python -m spacy rst {command}" in run(command, "--help").replace("\n", " ")
+def write_list(path: Path, *rows: dict[str, object]) -> None:
+    """Write a list of treebanks, with the sample's splits where a row does not say otherwise."""
+    rows = [{"splits": SAMPLE / "splits.tsv", **row} for row in rows]
+    lines = [list(rows[0]), *(row.values() for row in rows)]
+    path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines), encoding="utf8")
+
+
+def read_docs(path: Path | str) -> list[Doc]:
+    return list(DocBin().from_disk(path).get_docs(Vocab()))
 
 
 def test_convert_reports_and_export_gives_the_trees_back(run, tmp_path):
@@ -53,15 +52,11 @@ def test_convert_reports_and_export_gives_the_trees_back(run, tmp_path):
     assert len(data["edu_chars"]) == len(data["edus"])
 
 
-def test_convert_takes_one_split(run, tmp_path):
+def test_convert_takes_one_split(run):
     table = SAMPLE / "splits.tsv"
-    output = run(
-        "convert", SAMPLE / "en", tmp_path / "dev.spacy", "--treebank", "sample.en", "--lang", "en",
-        "--splits", table, "--split", "dev",
-    )  # fmt: skip
-    assert "documents" in output
-    run("export", tmp_path / "dev.spacy", tmp_path / "dev")
-    assert [path.stem for path in (tmp_path / "dev").iterdir()] == ["harbour_ferry"]
+    options = ("--treebank", "sample.en", "--splits", table, "--split", "dev")
+    assert "documents" in run("convert", SAMPLE / "en", "dev.spacy", *options)
+    assert [doc.user_data[NAME_KEY] for doc in read_docs("dev.spacy")] == ["harbour_ferry"]
 
 
 def test_a_list_becomes_one_file_per_treebank_and_split(run, tmp_path):
@@ -75,9 +70,9 @@ def test_a_list_becomes_one_file_per_treebank_and_split(run, tmp_path):
 
 
 def test_options_hold_for_the_empty_cells_of_a_list(run, tmp_path):
-    (tmp_path / "list.tsv").write_text(
-        f"treebank\tlang\tpath\nsample.en\ten\t{SAMPLE / 'en'}\nsample.x\tx\tnowhere\n"
-    )
+    there = {"treebank": "sample.en", "lang": "en", "path": SAMPLE / "en", "splits": ""}
+    missing = {"treebank": "sample.x", "lang": "x", "path": "nowhere", "splits": ""}
+    write_list(tmp_path / "list.tsv", there, missing)
     options = ("--splits", SAMPLE / "splits.tsv", "--split", "dev", "--labels", "original")
     output = run("convert", tmp_path / "list.tsv", tmp_path / "out", *options)
     assert "sample.x: nothing at" in output
@@ -87,28 +82,21 @@ def test_options_hold_for_the_empty_cells_of_a_list(run, tmp_path):
     assert {node.relation for node in doc._.rst_tree} & {"evidence", "elaboration", "joint"}
 
 
-def read_texts(path: Path) -> list[str]:
-    return [doc.text for doc in DocBin().from_disk(path).get_docs(Vocab())]
-
-
 def test_raw_text_guesses_the_spaces(run, tmp_path):
     bank = tmp_path / "bank"
     bank.mkdir()
     text = FERRY.read_text(encoding="utf8")
     (bank / "harbour_ferry.rs3").write_text(re.sub(r"([.,;?!])(?=\s*<)", r" \1", text), "utf8")
-    (tmp_path / "list.tsv").write_text(
-        f"treebank\tlang\tpath\tsplits\toptions\nsample.en\ten\tbank\t{SAMPLE / 'splits.tsv'}\t\n",
-        encoding="utf8",
-    )
+    write_list(tmp_path / "list.tsv", {"treebank": "sample.en", "lang": "en", "path": "bank"})
     run("convert", bank, tmp_path / "plain.spacy", "--lang", "en")
     run("convert", bank, tmp_path / "raw.spacy", "--lang", "en", "--raw-text")
-    run("convert", SAMPLE / "en" / "harbour_ferry.rs3", tmp_path / "original.spacy", "--lang", "en")
+    run("convert", FERRY, tmp_path / "original.spacy", "--lang", "en")
     run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
-    (plain,), (raw,) = read_texts(tmp_path / "plain.spacy"), read_texts(tmp_path / "raw.spacy")
-    (original,) = read_texts(tmp_path / "original.spacy")
+    files = ("plain.spacy", "raw.spacy", "original.spacy", "corpus/dev/sample.en.spacy")
+    plain, raw, original, from_list = (read_docs(tmp_path / file)[0].text for file in files)
     assert " ." in plain and plain.split() != original.split()
     assert raw.split() == original.split()
-    assert read_texts(tmp_path / "corpus" / "dev" / "sample.en.spacy") == [raw]
+    assert from_list == raw
 
 
 def test_layout_comes_from_a_folder(run, tmp_path):
@@ -117,20 +105,19 @@ def test_layout_comes_from_a_folder(run, tmp_path):
     layout = tmp_path / "layout" / "dev"
     layout.mkdir(parents=True)
     (layout / "harbour_ferry.xml").write_text("\n\n".join(texts), encoding="utf8")
-    (tmp_path / "list.tsv").write_text(
-        "treebank\tlang\tpath\tsplits\tlayout\n"
-        f"sample.en\ten\t{SAMPLE / 'en'}\t{SAMPLE / 'splits.tsv'}\tlayout\n"
-        f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
-        encoding="utf8",
+    write_list(
+        tmp_path / "list.tsv",
+        {"treebank": "sample.en", "lang": "en", "path": SAMPLE / "en", "layout": "layout"},
+        {"treebank": "sample.de", "lang": "de", "path": SAMPLE / "de", "layout": "nowhere"},
     )
     output = run("convert", tmp_path / "list.tsv", tmp_path / "corpus")
     assert "nowhere, converted without layout" in " ".join(output.split())
     run("convert", FERRY, tmp_path / "ferry.spacy", "--lang", "en", "--layout", layout)
     for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
-        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        (doc,) = read_docs(tmp_path / path)
         assert [span.label_ for span in doc.spans["layout"]] == ["paragraph", "paragraph"]
         assert doc.spans["layout"][1].start == doc.spans["edus"][3].start
-    (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
+    (doc,) = read_docs(tmp_path / "corpus/dev/sample.de.spacy")
     assert not doc.spans["layout"]
 
 
@@ -143,19 +130,18 @@ def test_syntax_comes_from_a_folder(run, tmp_path):
     (tmp_path / "syntax").mkdir()
     text = "\n".join(["# newdoc id = harbour_ferry", *lines, ""])
     (tmp_path / "syntax" / "all.conllu").write_text(text, encoding="utf8")
-    (tmp_path / "list.tsv").write_text(
-        "treebank\tlang\tpath\tsplits\tsyntax\n"
-        f"sample.en\ten\t{SAMPLE / 'en'}\t{SAMPLE / 'splits.tsv'}\tsyntax\n"
-        f"sample.de\tde\t{SAMPLE / 'de'}\t{SAMPLE / 'splits.tsv'}\tnowhere\n",
-        encoding="utf8",
+    write_list(
+        tmp_path / "list.tsv",
+        {"treebank": "sample.en", "lang": "en", "path": SAMPLE / "en", "syntax": "syntax"},
+        {"treebank": "sample.de", "lang": "de", "path": SAMPLE / "de", "syntax": "nowhere"},
     )
     output = run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
     assert "nowhere, converted without syntax" in " ".join(output.split())
     run("convert", FERRY, tmp_path / "ferry.spacy", "--syntax", tmp_path / "syntax")
     for path in ("corpus/dev/sample.en.spacy", "ferry.spacy"):
-        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        (doc,) = read_docs(tmp_path / path)
         assert doc.has_annotation("DEP") and len(list(doc.sents)) == 1
-    (doc,) = DocBin().from_disk(tmp_path / "corpus/dev/sample.de.spacy").get_docs(Vocab())
+    (doc,) = read_docs(tmp_path / "corpus/dev/sample.de.spacy")
     assert not doc.has_annotation("DEP")
 
 
@@ -164,13 +150,12 @@ def test_edus_alone_are_converted_on_demand(run, tmp_path):
     bank.mkdir()
     save(bank, conllu("d", ["It rained ,", "so we stayed ."]), [])
     (tmp_path / "splits.tsv").write_text("treebank\tdoc\tsplit\nen.x\t*\ttrain\n")
-    (tmp_path / "list.tsv").write_text(
-        "treebank\tlang\tpath\tsplits\toptions\nen.x\ten\tbank\tsplits.tsv\tedus_only\n"
-    )
+    bank_of_edus = {"treebank": "en.x", "lang": "en", "path": "bank", "options": "edus_only"}
+    write_list(tmp_path / "list.tsv", {**bank_of_edus, "splits": "splits.tsv"})
     run("convert", tmp_path / "list.tsv", tmp_path / "corpus", "--raw-text")
     run("convert", bank, tmp_path / "x.spacy", "--treebank", "en.x", "--raw-text", "--edus-only")
     for path in ("corpus/train/en.x.spacy", "x.spacy"):
-        (doc,) = DocBin().from_disk(tmp_path / path).get_docs(Vocab())
+        (doc,) = read_docs(tmp_path / path)
         assert [edu.text for edu in doc.spans["edus"]] == ["It rained,", "so we stayed."]
         assert doc._.rst_tree is None
     output = run("convert", FERRY, tmp_path / "ferry.spacy", "--edus-only", code=1)
@@ -193,10 +178,7 @@ def test_labels_can_have_classes_of_ones_own(run, tmp_path):
     bank.mkdir()
     text = FERRY.read_text(encoding="utf8").replace('"evidence"', '"proof"')
     (bank / "harbour_ferry.rs3").write_text(text, encoding="utf8")
-    (tmp_path / "list.tsv").write_text(
-        f"treebank\tlang\tpath\tsplits\nsample.en\ten\tbank\t{SAMPLE / 'splits.tsv'}\n",
-        encoding="utf8",
-    )
+    write_list(tmp_path / "list.tsv", {"treebank": "sample.en", "lang": "en", "path": "bank"})
     output = run("convert", bank, tmp_path / "x.spacy", code=1).replace("\n", " ")
     assert "R101" in output and "--relations" in output
     own.write_text("treebank\tlabel\tclass\n*\tproof\tExplanation\n", encoding="utf8")
@@ -212,20 +194,11 @@ def test_a_list_of_which_nothing_is_there_is_refused(run, tmp_path):
     assert "R139" in output
 
 
-def test_show_draws_a_tree(run, tmp_path):
-    output = run("show", FERRY, "--classes")
-    assert "harbour_ferry" in output
-    tree = RstTree.from_rs3(FERRY.read_text(encoding="utf8"))
-    assert output.count("\n") >= 2 * len(tree) - 1
-    run("show", FERRY, "--format", "svg", "--output", tmp_path / "tree.svg")
-    assert (tmp_path / "tree.svg").read_text(encoding="utf8").startswith("<svg")
-
-
-def test_split_draws_the_same_table_again(run, tmp_path):
+def test_split_draws_the_same_table_again(run):
     for name in ("one.tsv", "two.tsv"):
-        run("split", SAMPLE, tmp_path / name, "--treebank", "sample", "--seed", 3)
-    first = (tmp_path / "one.tsv").read_text(encoding="utf8")
-    assert first == (tmp_path / "two.tsv").read_text(encoding="utf8")
+        run("split", SAMPLE, name, "--treebank", "sample", "--seed", 3)
+    first, second = (Path(name).read_text(encoding="utf8") for name in ("one.tsv", "two.tsv"))
+    assert first == second
     assert first.startswith("treebank\tdoc\tsplit\tsource\n")
 
 
@@ -237,10 +210,7 @@ def test_split_draws_the_same_table_again(run, tmp_path):
         (("export", "nowhere.spacy", "folder"), "nowhere.spacy"),
     ],
 )
-def test_problems_end_with_a_message_and_exit_code_1(
-    run, arguments, expected, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_problems_end_with_a_message_and_exit_code_1(run, arguments, expected):
     output = run(*arguments, code=1)
     assert expected in output
     assert "Traceback" not in output

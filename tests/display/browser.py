@@ -8,10 +8,10 @@ import json
 import re
 import subprocess
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -33,46 +33,40 @@ ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
 OPENER = build_opener(ProxyHandler({}))
 
 
+@contextmanager
+def start_browser() -> Iterator[Browser]:
+    """Start a headless Chromium, and end it after the block."""
+    command = ["chromedriver", "--port=0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        subprocess.Popen(command, **pipes) as driver,
+    ):
+        try:
+            browser = Browser(f"http://127.0.0.1:{_announced_port(driver)}", profile)
+            try:
+                yield browser
+            finally:
+                browser.close()
+        finally:
+            driver.terminate()
+
+
 class Browser:
-    """A headless Chromium, to be used in a `with` statement.
+    """A headless Chromium in a session of a driver at an address."""
 
-    *flags (str): Further flags for Chromium.
-    """
+    def __init__(self, address: str, profile: str) -> None:
+        self.address = address
+        capabilities = {
+            "goog:chromeOptions": {"args": [*FLAGS, f"--user-data-dir={profile}"]},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
+        session = self._post("/session", capabilities={"alwaysMatch": capabilities})
+        self.session = f"/session/{session['sessionId']}"
 
-    def __init__(self, *flags: str) -> None:
-        self.flags = flags
-
-    def __enter__(self) -> Browser:
-        with ExitStack() as stack:
-            profile = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-            driver = stack.enter_context(
-                subprocess.Popen(
-                    ["chromedriver", "--port=0"],
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                )
-            )
-            stack.callback(driver.terminate)
-            self.address = f"http://127.0.0.1:{_announced_port(driver)}"
-            arguments = [*FLAGS, *self.flags, f"--user-data-dir={profile}"]
-            capabilities = {
-                "goog:chromeOptions": {"args": arguments},
-                "goog:loggingPrefs": {"browser": "ALL"},
-            }
-            session = self._post("/session", capabilities={"alwaysMatch": capabilities})
-            self.session = f"/session/{session['sessionId']}"
-            stack.callback(self._request, "DELETE", self.session)
-            self._exit = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._exit.__exit__(kind, error, traceback)
+    def close(self) -> None:
+        """End the session, and with it Chromium."""
+        self._request("DELETE", self.session)
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode("utf8")
@@ -126,8 +120,7 @@ class Browser:
 
     def prefer_scheme(self, scheme: str) -> None:
         """Make the browser prefer "light" or "dark" pages."""
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        parameters = {"features": [feature]}
+        parameters = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         path = f"{self.session}/goog/cdp/execute"
         self._post(path, cmd="Emulation.setEmulatedMedia", params=parameters)
 

@@ -154,7 +154,6 @@ def test_page_holds_the_whole_tree():
 def test_direction_is_that_of_the_text():
     tree = RstTree.from_splits([(0, 1, 2, "Cause-SN")], ["1999:", "هوا سرد بود"])
     assert Page(render_html(tree)).data["trees"][0]["rightToLeft"] is True
-    assert Page(render_html(mixed_tree())).data["trees"][0]["rightToLeft"] is False
 
 
 def test_several_trees_share_a_page():

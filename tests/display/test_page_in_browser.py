@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ import pytest
 from spacy_rst import RstTree
 from spacy_rst.display import notebook_markup
 from spacy_rst.display.html import render_html
-from spacy_rst.display.server import DrawingServer
 
-from .browser import Browser
+from .browser import Browser, start_browser
+from .test_server import serving
 from .trees import doc_with_blocks, left_branching, mixed_tree, random_tree, right_branching, single
 
 MISSING = "chromium or chromedriver is not there; `make test-system` installs them"
@@ -49,7 +48,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def chromium():
-    with Browser() as browser:
+    with start_browser() as browser:
         yield browser
 
 
@@ -117,6 +116,8 @@ def test_only_right_branching_groups_of_one_relation_are_joined(browser, show):
 
 @pytest.mark.parametrize("n_edus", [1, 5, 40, 300, 500])
 def test_every_size_opens_readable(browser, show, n_edus, tmp_path):
+    show(render_html(random_tree(n_edus), levels=1))
+    assert count_rows(browser) == 1
     show(render_html(with_scores(random_tree(n_edus, seed=n_edus))))
     assert min(n_edus, 5) <= count_rows(browser) <= 80
     assert browser.run(FITS)
@@ -196,14 +197,6 @@ def test_search_opens_marks_and_counts(browser, show):
     assert browser.run(COUNT) == "3 of 3"
 
 
-def test_search_takes_the_query_literally(browser, show):
-    show(render_html(mixed_tree()))
-    search(browser, ".*[(\\/")
-    assert browser.run(COUNT) == "no match"
-    assert count_rows(browser) == 10
-    assert texts(browser, "mark") == []
-
-
 def test_search_finds_more_than_it_opens_at_once(browser, show):
     show(render_html(right_branching(600)))
     search(browser, "this is unit")
@@ -227,6 +220,8 @@ def test_legend_finds_relations(browser, show):
     assert texts(browser, ".match .chip") == ["Joint"]
     browser.click("#legend button:nth-child(4)")
     assert browser.run(COUNT) == "" and texts(browser, pressed) == []
+    search(browser, ".*[(\\/")  # taken literally
+    assert browser.run(COUNT) == "no match" and texts(browser, "mark") == []
 
 
 def test_hovering_shows_probabilities(browser, show):
@@ -303,11 +298,6 @@ def test_several_trees_on_a_page(browser, show):
     assert count_rows(browser) == 2
 
 
-def test_levels_can_be_chosen(browser, show):
-    show(render_html(random_tree(300), levels=1))
-    assert count_rows(browser) == 1
-
-
 def test_blocks_are_marked(browser, show):
     show(render_html(doc_with_blocks()._.rst_tree))
     marks = """
@@ -349,15 +339,9 @@ def test_page_works_in_a_notebooks_frame(browser, show):
     ("style", "selector"), [("html", ".row"), ("svg", "svg .edu"), ("text", "pre")]
 )
 def test_served_drawings_open(browser, style, selector):
-    with DrawingServer(mixed_tree().render(style), style, "127.0.0.1", 0) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            browser.open(server.url)
-            assert browser.run("return document.querySelector(arguments[0]) !== null", selector)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(mixed_tree().render(style), style) as server:
+        browser.open(server.url)
+        assert browser.run("return document.querySelector(arguments[0]) !== null", selector)
 
 
 def test_samples_open(browser, show):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -15,6 +17,7 @@ from spacy_rst.display.pictures import render_pdf, render_png
 from spacy_rst.errors import RstError
 from spacy_rst.tree import RstTree
 
+from ..sample import SAMPLE
 from .trees import mixed_tree, random_tree, single
 
 PERSIAN = ["هوا سرد بود،", "اما ما به پارک Central Park رفتیم،", "که در سال ۱۹۹۹ ساخته شد."]
@@ -71,6 +74,18 @@ def test_signs_of_one_letter_are_set_together():
         np.flatnonzero(picture.min(axis=(0, 2)) < 0.5).max() for picture in (consonants, syllables)
     ]
     assert ends[1] < 2 * ends[0]
+
+
+@pytest.mark.system
+@pytest.mark.skipif(shutil.which("rsvg-convert") is None, reason="`make test-system` installs it")
+@pytest.mark.parametrize("path", sorted(SAMPLE.glob("*/*.rs3")), ids=lambda path: path.stem)
+def test_another_program_draws_the_svg(path, tmp_path):
+    tree = RstTree.from_rs3(path.read_text(encoding="utf8"))
+    svg, png = tmp_path / "tree.svg", tmp_path / "tree.png"
+    svg.write_text(tree.render("svg"), encoding="utf8")
+    subprocess.run(["rsvg-convert", svg, "-o", png], check=True)
+    height, width, _ = pixels(png.read_bytes()).shape
+    assert width > 60 * len(tree) and height > 100
 
 
 def test_options_of_the_svg_hold():
