@@ -258,7 +258,6 @@ def tree_of(doc):
     return places, doc._.rst_tree.splits
 
 
-@pytest.mark.xfail(reason="until the piece encoder does not read white space at the ends of a text")
 @pytest.mark.parametrize("before, after", [("", "\n"), ("\n", ""), ("\n\n", "\n\n")])
 def test_white_space_around_short_texts_leaves_the_bundled_pipelines_trees(bundled, before, after):
     texts = short_texts(bundled)
