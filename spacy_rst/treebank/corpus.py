@@ -20,8 +20,7 @@ from .corrupt import damaged, draw_damage
 from .docbin import find_docbins, read_docbin
 from .strip_layout import as_running_text
 
-# A Doc and its place among those that were read.
-NumberedDoc = tuple[int, Doc]
+NumberedDoc = tuple[int, Doc]  # with the place of the Doc among those that were read
 
 
 @registry.readers("spacy_rst.Corpus.v1")
@@ -80,12 +79,7 @@ class Corpus:
             yield make_example(nlp, doc, gold_edus=self.gold_edus)
 
     def read(self, vocab: Vocab) -> Iterator[Doc]:
-        """Read the gold Docs that fit the filters, each once.
-
-        vocab (Vocab): The vocabulary.
-        YIELDS (Doc): The gold Docs.
-        RAISES (RstError): If there are none.
-        """
+        """Read the gold Docs that fit the filters, each once."""
         self._read_once(vocab)
         yield from self._draw_surfaces(enumerate(self._docs))
 
@@ -156,13 +150,7 @@ def _split_names(names: list[str] | str | None) -> list[str]:
 
 
 def make_example(nlp: Language, gold: Doc, *, gold_edus: bool = True) -> Example:
-    """Pair a gold Doc with a predicted one that has the same tokens, language and layout.
-
-    nlp (Language): The pipeline that will get the predicted Doc.
-    gold (Doc): The gold Doc.
-    gold_edus (bool): Put the gold EDUs on the predicted Doc.
-    RETURNS (Example): The example.
-    """
+    """Pair a gold Doc with a predicted one that has the same tokens, language and layout."""
     words = [token.text for token in gold]
     predicted = Doc(nlp.vocab, words=words, spaces=[bool(token.whitespace_) for token in gold])
     copy_language(gold, predicted)
@@ -173,11 +161,7 @@ def make_example(nlp: Language, gold: Doc, *, gold_edus: bool = True) -> Example
 
 
 def copy_language(gold: Doc, predicted: Doc) -> None:
-    """Let a predicted Doc know its language and treebank, for components that go by them.
-
-    gold (Doc): The gold Doc.
-    predicted (Doc): The predicted one.
-    """
+    """Copy language and treebank to a predicted Doc, for components that use them."""
     for key in (LANGUAGE_KEY, TREEBANK_KEY):
         fact = get_meta(gold, key)
         if fact is not None:

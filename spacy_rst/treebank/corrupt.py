@@ -18,12 +18,8 @@ DAMAGES = (LOWER_CASE, NO_ENDS, TRANSCRIPT)
 
 
 def draw_damage(share: float, draw: Random) -> str | None:
-    """Choose what happens to a document.
-
-    share (float): The chance that anything does.
-    draw (Random): Decides. It is called twice in any case.
-    RETURNS (str | None): One of `DAMAGES`, each as likely, or None.
-    """
+    """Choose what happens to a document: one of `DAMAGES` with the chance `share`, or nothing. The
+    generator is called twice in any case, so that the share does not change later draws."""
     is_damaged, damage = draw.random() < share, draw.choice(DAMAGES)
     return damage if is_damaged else None
 

@@ -42,12 +42,8 @@ ESCAPED_BRACKETS = {
 
 
 def guess_spaces(words: Sequence[str], lang: str) -> list[bool]:
-    """Tell after which tokens a writer would put a space.
-
-    words (Sequence[str]): The tokens of a text. White space is a token of its own.
-    lang (str): The language's code.
-    RETURNS (list[bool]): For each token, whether a space follows; False for the last.
-    """
+    """Tell after which tokens a writer would put a space: never after the last one. White space is
+    a token of its own."""
     closing, opening = _attached_to_previous(words, lang), _attached_to_next(words, lang)
     for quote in STRAIGHT_QUOTES:
         _attach_quotes(quote, words, lang, closing, opening)

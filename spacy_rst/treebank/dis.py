@@ -63,12 +63,7 @@ class _Bracket:
 
 
 def read_dis(path: str | Path) -> TreebankDocument:
-    """Read a `.dis` file, with its `.edus` and its raw article where they lie beside it.
-
-    path (Union[str, Path]): The file.
-    RETURNS (TreebankDocument): The document; its name is that of the file without endings.
-    RAISES (RstError): If the file is malformed, or the companion does not fit.
-    """
+    """Read a `.dis` file, with its `.edus` and its raw article where they lie beside it."""
     path = Path(path)
     companions = (path.with_suffix(EDUS_SUFFIX), Path(f"{path}{EDUS_SUFFIX}"))
     companion = next((file for file in companions if file.exists()), None)
@@ -106,15 +101,7 @@ def _find_paragraphs(edus: list[str], article: str) -> list[int] | None:
 def parse_dis(
     content: str, *, source: str = "the input", edus: Sequence[str] | None = None
 ) -> TreebankDocument:
-    """Read the content of a `.dis` file.
-
-    content (str): The content.
-    source (str): Where it came from, named in errors.
-    edus (Sequence[str] | None): Texts to use instead of those in the brackets. Empty ones are left
-        out.
-    RETURNS (TreebankDocument): The document.
-    RAISES (RstError): If the content is malformed, or the number of EDUs differs.
-    """
+    """Read the content of a `.dis` file."""
     content = content.encode(errors="replace").decode()
     leaves: list[_Bracket] = []
     open_brackets: list[_Bracket] = []
@@ -210,12 +197,7 @@ def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str)
 
 
 def write_dis(tree: RstTree) -> str:
-    """Write a tree in the bracket format.
-
-    tree (RstTree): The tree.
-    RETURNS (str): The brackets. Reading and binarizing them gives the same tree; a text mark
-        (`_!`) inside an EDU gets a space in its middle, since the format cannot quote it.
-    """
+    """Write a tree in the bracket format."""
     lines: list[str] = []
     open_nodes: list[RstNode] = []
     for node in tree.nodes():

@@ -93,12 +93,7 @@ class _Link(NamedTuple):
 
 
 def find_token_file(rels_path: Path) -> Path:
-    """Find the tokens that belong to a `.rels` file.
-
-    rels_path (Path): The `.rels` file.
-    RETURNS (Path): The `.conllu` file of the same name, or else the `.tok` file.
-    RAISES (RstError): If there is neither.
-    """
+    """Find the tokens that belong to a `.rels` file."""
     candidates = [rels_path.with_suffix(suffix) for suffix in TOKEN_SUFFIXES]
     for path in candidates:
         if path.is_file():
@@ -110,17 +105,7 @@ def find_token_file(rels_path: Path) -> Path:
 def read_disrpt(
     path: str | Path, *, largest_tree: bool = False, edus_only: bool = False
 ) -> Iterator[TreebankDocument | RstError]:
-    """Read the documents of a DISRPT file one by one, with rebuilt trees.
-
-    path (str | Path): The `.rels` file, which has a `.conllu` or `.tok` file beside it.
-    largest_tree (bool): Keep the largest tree of a document that holds several, and count the rest
-        as removed. Otherwise such a document is an error.
-    edus_only (bool): Ignore the relations, for treebanks that are not of RST: all EDUs are kept,
-        and there is no tree. Sentences with a speaker become turns.
-    YIELDS (TreebankDocument | RstError): The documents in the order of the tokens, and an error in
-        place of each document that cannot be read.
-    RAISES (RstError): If a file as a whole cannot be read.
-    """
+    """Read the documents of a DISRPT file one by one, with rebuilt trees."""
     path = Path(path)
     token_file = find_token_file(path)
     relations = {} if edus_only else _read_relations(path)

@@ -56,12 +56,7 @@ class _Part:
 
 
 def read_layouts(folder: Path) -> dict[str, Layout | RstError]:
-    """Read the layout of all documents in a folder.
-
-    folder (Path): A folder, which is searched with all folders below it.
-    RETURNS (dict[str, Layout | RstError]): Text and blocks by the names of the documents, or why
-        they cannot be read. CoNLL-U files that know nothing of layout are left out.
-    """
+    """Read the layout of all documents in a folder."""
     found: dict[str, Layout | RstError] = {}
     for path in list_files(folder, (CONLLU_SUFFIX, XML_SUFFIX)):
         try:
@@ -102,11 +97,7 @@ class _GumElement:
 
 
 def read_gum_layout(words: Sequence[Word]) -> Layout:
-    """Make the text and the blocks of a document of GUM.
-
-    words (Sequence[Word]): Its words, with comments on their sentences.
-    RETURNS (Layout): The text as it is written, and the blocks.
-    """
+    """Make the text and the blocks of a document of GUM."""
     return _lay_out(_gum_blocks(words))
 
 
@@ -177,11 +168,7 @@ def _gum_part(element: _GumElement, around: Sequence[_GumElement], has_title: bo
 
 
 def read_gcdt_layout(xml: str) -> Layout:
-    """Read the text and the blocks of a document of GCDT.
-
-    xml (str): Its file, in which each tag has a line of its own. It need not be well-formed.
-    RETURNS (Layout): The text, and the blocks.
-    """
+    """Read the text and the blocks of a document of GCDT."""
     return _lay_out(_gcdt_blocks(xml))
 
 
@@ -231,13 +218,7 @@ def _join_sentences(lines: Sequence[str]) -> str:
 
 
 def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:
-    """Give a document its layout, and the text of its EDUs as people write it.
-
-    document (TreebankDocument): The document, whose EDUs have a space between all tokens.
-    layout (Layout): Its text and blocks.
-    RETURNS (TreebankDocument): The document with tokens and blocks.
-    RAISES (RstError): If the texts differ.
-    """
+    """Give a document its layout, and the text of its EDUs as people write it."""
     places = [place for place, character in enumerate(layout.text) if not character.isspace()]
     words = [edu.split() for edu in document.edus]
     written = "".join(word for edu in words for word in edu)

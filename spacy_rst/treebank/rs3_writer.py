@@ -41,9 +41,6 @@ def write_rs3(tree: RstTree) -> str:
     was read from a treebank is written as it was there: with units beside it, such as headlines,
     with nuclei in the same groups, and, if it kept its labels, with the relations that the treebank
     declared. In other trees, nuclei that follow each other under one relation form one group.
-
-    tree (RstTree): The tree.
-    RETURNS (str): The XML.
     """
     from ..tree import edu_text
 

@@ -89,12 +89,7 @@ class Syntax:
 
 
 def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
-    """Read the syntax of all documents in a folder.
-
-    folder (Path): A folder with CoNLL-U files, which is searched with all folders below it.
-    RETURNS (dict[str, Syntax | RstError]): The trees by the names of the documents, or why they
-        cannot be read. Documents whose words have no heads are left out.
-    """
+    """Read the syntax of all documents in a folder."""
     found: dict[str, Syntax | RstError] = {}
     for path in list_files(folder, (SUFFIX,)):
         for name, words in read_words(path):
@@ -149,12 +144,7 @@ def _depths(heads: Sequence[int]) -> list[int]:
 
 
 def set_syntax(doc: Doc, syntax: Syntax) -> bool:
-    """Give a Doc parts of speech, heads, labels and sentences.
-
-    doc (Doc): The Doc. Its text may lack some of the words.
-    syntax (Syntax): The trees.
-    RETURNS (bool): Whether the words are those of the text. Otherwise the Doc stays as it is.
-    """
+    """Give a Doc parts of speech, heads, labels and sentences."""
     words_of_token = _align(doc, syntax.words)
     if words_of_token is None:
         return False
@@ -163,12 +153,7 @@ def set_syntax(doc: Doc, syntax: Syntax) -> bool:
 
 
 def copy_syntax(doc: Doc, copy: Doc, kept: Sequence[int]) -> None:
-    """Give a copy that lacks some tokens the trees of a Doc.
-
-    doc (Doc): The Doc.
-    copy (Doc): The copy.
-    kept (Sequence[int]): The tokens of the Doc that the copy has.
-    """
+    """Give a copy that lacks some tokens the trees of a Doc."""
     sentences = list(accumulate(int(bool(token.is_sent_start)) for token in doc))
     tags, labels = [token.pos_ for token in doc], [token.dep_ for token in doc]
     syntax = Syntax([], tags, [token.head.i for token in doc], labels, sentences)
