@@ -38,8 +38,10 @@ def multinuclear_parts(document: TreebankDocument) -> Iterator[tuple[int, int]]:
 def _split_node(node: NaryNode, source: str) -> Iterator[Split]:
     """Divide the children of one n-ary node, outermost split last."""
     children = node.children
+    if not children:
+        return
     nuclei = [index for index, child in enumerate(children) if child.role == NUCLEUS]
-    if children and not nuclei:
+    if not nuclei:
         place = f"The node over the EDUs {node.start + 1} to {node.end}"
         problem = "has satellites but no nucleus"
         raise RstError(Errors.R105.format(node=place, source=source, problem=problem))

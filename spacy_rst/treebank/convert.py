@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from spacy.tokens import Doc
 
@@ -38,15 +38,13 @@ from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
 from .document import TreebankDocument
-from .files import in_file, list_files
+from .files import in_file, list_files, usable
 from .layout import read_layouts, with_layout
 from .rs3 import read_rs3
 from .splits import SplitTable
 from .syntax import Syntax, read_syntax, set_syntax
 from .text import is_blanked
 from .tokens import make_doc, retokenize
-
-Item = TypeVar("Item")
 
 
 class FileFormat(StrEnum):
@@ -186,7 +184,7 @@ def convert_files(
         )
         for item in documents:
             try:
-                document = _usable(item)
+                document = usable(item)
                 split = None
                 if splits is not None and None not in outputs:
                     split = splits.split_of(document.name, options.treebank, document.source)
@@ -199,8 +197,8 @@ def convert_files(
                     report.blanked.append(document.name)
                 else:
                     if document.name in layouts:
-                        document = with_layout(document, _usable(layouts[document.name]))
-                    own_syntax = _usable(syntax.get(document.name))
+                        document = with_layout(document, usable(layouts[document.name]))
+                    own_syntax = usable(syntax.get(document.name))
                     doc = convert_document(document, options, syntax=own_syntax, report=report)
                     docbins[split].add(doc)
             except Exception as error:  # whatever it is, the other documents can do without
@@ -210,12 +208,6 @@ def convert_files(
     for split, docbin in docbins.items():
         write_docbin(outputs[split], docbin)
     return report
-
-
-def _usable(item: Item | RstError) -> Item:
-    if isinstance(item, RstError):
-        raise item
-    return item
 
 
 def convert_document(

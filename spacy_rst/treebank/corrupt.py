@@ -3,6 +3,7 @@ capitals, or no marks at the ends of sentences."""
 
 from __future__ import annotations
 
+from itertools import compress
 from random import Random
 
 from spacy.tokens import Doc, Token
@@ -39,12 +40,9 @@ def damaged(doc: Doc, damage: str) -> Doc:
     is_kept = [True] * len(doc)
     if damage != LOWER_CASE:
         for edu in get_edus(doc):
-            are_ends = [_ends_sentence(token) for token in edu]
-            has_words = any(
-                not (is_end or token.is_space) for token, is_end in zip(edu, are_ends, strict=True)
-            )
-            if has_words:
-                is_kept[edu.start : edu.end] = [not is_end for is_end in are_ends]
+            are_others = [not _ends_sentence(token) for token in edu]
+            if any(not token.is_space for token in compress(edu, are_others)):
+                is_kept[edu.start : edu.end] = are_others
     return copy_tokens(doc, is_kept, words)
 
 

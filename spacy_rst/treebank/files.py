@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import Errors, RstError
 from ..util import find_below
+
+Item = TypeVar("Item")
 
 
 def list_files(path: Path, endings: Iterable[str]) -> list[Path]:
@@ -22,6 +25,13 @@ def list_files(path: Path, endings: Iterable[str]) -> list[Path]:
     if not files:
         raise RstError(Errors.R132.format(path=path, suffixes=", ".join(sorted(endings))))
     return files
+
+
+def usable(item: Item | RstError) -> Item:
+    """Get what was read. Raise it where a reader had an error in its place."""
+    if isinstance(item, RstError):
+        raise item
+    return item
 
 
 def shown_path(path: str | Path) -> str:

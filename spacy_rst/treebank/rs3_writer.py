@@ -22,16 +22,11 @@ Relation = tuple[str, str]  # name and type
 
 
 class _Facts(NamedTuple):
-    """What the Doc of a tree knows beyond it.
+    """What the Doc of a tree knows beyond it."""
 
-    declared: The relations that its treebank declares.
-    unlinked: Units beside the tree, each with the EDU before which it stands.
-    joined: Nodes whose nuclei belong to the group of their parent. None if unknown.
-    """
-
-    declared: list[Relation]
-    unlinked: list[tuple[int, str]]
-    joined: set[tuple[int, int]] | None
+    declared: list[Relation]  # what the treebank declares
+    unlinked: list[tuple[int, str]]  # units beside the tree, with the EDU before which each stands
+    joined: set[tuple[int, int]] | None  # nodes whose nuclei belong to the group of their parent
 
 
 def write_rs3(tree: RstTree) -> str:
@@ -84,9 +79,8 @@ def _facts_of(tree: RstTree) -> _Facts:
     from ..doc import DECLARED_KEY, JOINED_KEY, UNLINKED_KEY, get_meta
 
     starts = [edu.start_char for edu in tree.edus]  # type: ignore[union-attr]
-    declared, unlinked, joined = (
-        get_meta(doc, key) for key in (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
-    )
+    keys = (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
+    declared, unlinked, joined = (get_meta(doc, key) for key in keys)
     try:
         return _Facts(
             [(str(name), str(kind)) for name, kind in declared or ()],
@@ -94,8 +88,7 @@ def _facts_of(tree: RstTree) -> _Facts:
             None if joined is None else {(start, end) for start, end in joined},
         )
     except (TypeError, ValueError) as error:
-        keys = f"{DECLARED_KEY}, {UNLINKED_KEY} or {JOINED_KEY}"
-        raise RstError(Errors.R114.format(keys=keys, error=error)) from error
+        raise RstError(Errors.R114.format(keys=" or ".join(keys), error=error)) from error
 
 
 def _inventory(tree: RstTree, declared: Iterable[Relation]) -> list[Relation]:
@@ -118,9 +111,9 @@ def _group_of(node: RstNode, joined: set[tuple[int, int]] | None) -> RstNode | N
         return None
     if not node.nuclearity == parent.nuclearity == "NN":
         return None
-    known = None if joined is None else (node.start, node.end) in joined
-    is_joined = node.relation == parent.relation if known is None else known
-    return parent if is_joined else None
+    if joined is None:
+        return parent if node.relation == parent.relation else None
+    return parent if (node.start, node.end) in joined else None
 
 
 def _needs_wrapper(node: RstNode, multinuclear: set[str]) -> bool:
