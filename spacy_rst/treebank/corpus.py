@@ -16,11 +16,12 @@ from spacy.vocab import Vocab
 from ..doc import BLANKED_KEY, EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, get_meta, set_edus
 from ..doc_layout import LAYOUT_KEY, copy_layout
 from ..errors import Errors, RstError
-from .corrupt import damaged, draw_damage
+from .corrupt import DAMAGES, damaged
 from .docbin import find_docbins, read_docbin
 from .strip_layout import as_running_text
 
 NumberedDoc = tuple[int, Doc]  # with the place of the Doc among those that were read
+Surface = tuple[int, bool, str | None]  # a Doc, whether its layout is hidden, and its damage
 
 
 @registry.readers("spacy_rst.Corpus.v1")
@@ -58,9 +59,7 @@ class Corpus:
     seed: int = 0
     _vocab: Vocab | None = field(default=None, init=False, repr=False)
     _docs: list[Doc] = field(default_factory=list, init=False, repr=False)
-    _surfaces: dict[tuple[int, bool, str | None], Doc] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _surfaces: dict[Surface, Doc] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for key, weight in (self.sampling_weights or {}).items():
@@ -98,26 +97,24 @@ class Corpus:
             for doc in read_docbin(file, vocab):
                 if not len(doc) or get_meta(doc, BLANKED_KEY):
                     continue
-                language, treebank = (
-                    str(get_meta(doc, key)) for key in (LANGUAGE_KEY, TREEBANK_KEY)
-                )
+                language = str(get_meta(doc, LANGUAGE_KEY))
+                treebank = str(get_meta(doc, TREEBANK_KEY))
                 found.append((language, treebank))
                 is_wanted = not languages or language in languages
                 is_wanted &= not treebanks or treebank in treebanks
                 if is_wanted and len(doc.spans.get(EDUS_KEY, ())) >= self.min_edus:
                     docs.append(doc)
-        if not docs:
-            raise RstError(
-                Errors.R223.format(
-                    n_docs=len(found),
-                    path=self.path,
-                    filters=f"languages: {self.languages}, treebanks: {self.treebanks}, "
-                    f"at least {self.min_edus} EDUs, with text",
-                    languages=", ".join(sorted({language for language, _ in found})),
-                    treebanks=", ".join(sorted({treebank for _, treebank in found})),
-                )
-            )
-        return docs
+        if docs:
+            return docs
+        message = Errors.R223.format(
+            n_docs=len(found),
+            path=self.path,
+            filters=f"languages: {self.languages}, treebanks: {self.treebanks}, "
+            f"at least {self.min_edus} EDUs, with text",
+            languages=", ".join(sorted({language for language, _ in found})),
+            treebanks=", ".join(sorted({treebank for _, treebank in found})),
+        )
+        raise RstError(message)
 
     def _sample(self, docs: Iterable[NumberedDoc]) -> Iterator[NumberedDoc]:
         """Repeat documents as often as their weights say; fractions are chances."""
@@ -137,11 +134,11 @@ class Corpus:
             # layout would still be read from the text.
             is_unknown = LAYOUT_KEY in doc.spans and not doc.spans[LAYOUT_KEY]
             is_hidden = layout.random() < self.hide_layout and not is_unknown
-            damage = draw_damage(self.noise, noise)
-            key = number, is_hidden, damage
+            is_damaged, damage = noise.random() < self.noise, noise.choice(DAMAGES)
+            key = number, is_hidden, damage if is_damaged else None
             if key not in self._surfaces:
                 shown = as_running_text(doc) if is_hidden else doc
-                self._surfaces[key] = damaged(shown, damage) if damage else shown
+                self._surfaces[key] = damaged(shown, damage) if is_damaged else shown
             yield self._surfaces[key]
 
 

@@ -4,7 +4,6 @@ capitals, or no marks at the ends of sentences."""
 from __future__ import annotations
 
 from itertools import compress
-from random import Random
 
 from spacy.tokens import Doc, Token
 
@@ -16,13 +15,6 @@ LOWER_CASE = "lower_case"
 NO_ENDS = "no_ends"
 TRANSCRIPT = "transcript"  # both
 DAMAGES = (LOWER_CASE, NO_ENDS, TRANSCRIPT)
-
-
-def draw_damage(share: float, draw: Random) -> str | None:
-    """Choose what happens to a document: one of `DAMAGES` with the chance `share`, or nothing. The
-    generator is called twice in any case, so that the share does not change later draws."""
-    is_damaged, damage = draw.random() < share, draw.choice(DAMAGES)
-    return damage if is_damaged else None
 
 
 def damaged(doc: Doc, damage: str) -> Doc:

@@ -278,10 +278,8 @@ def _link_edus(
 
 
 def _edus_of(ranges: list[Range], starts: list[int]) -> Unit:
-    edus: set[int] = set()
-    for start, end in ranges:
-        edus.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
-    return tuple(sorted(edus))
+    bounds = [(bisect_right(starts, a) - 1, bisect_right(starts, b - 1)) for a, b in ranges]
+    return tuple(sorted({edu for first, end in bounds for edu in range(first, end)}))
 
 
 def _link_fragments(units: set[Unit]) -> dict[int, int]:

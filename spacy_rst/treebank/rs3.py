@@ -16,7 +16,6 @@ are not part of the tree.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -123,9 +122,7 @@ def _problem(node: _Rs3Node, source: str, problem: str) -> RstError:
 
 def _parse_xml(content: str | bytes, source: str) -> Element:
     if isinstance(content, str):
-        content = content.encode("utf8", errors="replace")
-        declaration = re.match(rb"\s*<\?xml[^>]*\?>", content)
-        content = content[declaration.end() :] if declaration else content
+        content = content.encode(errors="replace").decode().lstrip()
     try:
         return defusedxml.ElementTree.fromstring(content, forbid_dtd=True)
     except defusedxml.DefusedXmlException as error:

@@ -30,13 +30,9 @@ class _Facts(NamedTuple):
 
 
 def write_rs3(tree: RstTree) -> str:
-    """Write a tree as rs3.
-
-    The header declares all relation classes, so that an editor offers them. A tree on a Doc that
-    was read from a treebank is written as it was there: with units beside it, such as headlines,
-    with nuclei in the same groups, and, if it kept its labels, with the relations that the treebank
-    declared. In other trees, nuclei that follow each other under one relation form one group.
-    """
+    """Write a tree as rs3. On a Doc that was read from a treebank it is written as it was there,
+    with units beside it, groups and declared relations. Otherwise, nuclei that follow each other
+    under one relation form one group, and all classes are declared for an editor to offer."""
     from ..tree import edu_text
 
     facts = _facts_of(tree)

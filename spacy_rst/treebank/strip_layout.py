@@ -15,10 +15,7 @@ from .syntax import copy_syntax
 
 
 def as_running_text(doc: Doc) -> Doc:
-    """Copy a document without its layout.
-
-    Line breaks are left out, too: an encoder would see them.
-    """
+    """Copy a document without its layout, and without line breaks: an encoder would see them."""
     copy = copy_tokens(doc, [not _is_break(token) for token in doc])
     set_layout(copy, None)
     return copy

@@ -311,13 +311,10 @@ class _Projection:
             if head is None or head == token:
                 tops[self.sentences[token]].append(token)
         complete = [token if head is None else head for token, head in enumerate(heads)]
+        depths = [0 if word is None else self.depths[word] for word in self.word_of_token]
         for tokens in tops.values():
-            root = min(tokens, key=lambda token: (self._depth(token), token))
+            root = min(tokens, key=lambda token: (depths[token], token))
             for token in tokens:
                 complete[token] = root
                 self.labels[token] = ROOT if token == root else UNKNOWN
         return complete
-
-    def _depth(self, token: int) -> int:
-        word = self.word_of_token[token]
-        return 0 if word is None else self.depths[word]
