@@ -13,16 +13,12 @@ from spacy_rst.languages import blank_pipeline
 from spacy_rst.layout import Block, Layout
 from spacy_rst.treebank.convert import ConversionOptions, ConversionReport, convert_document
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.treebank.document import (
-    NUCLEUS,
-    NaryChild,
-    NaryNode,
-    TreebankDocument,
-    paragraph_blocks,
-)
+from spacy_rst.treebank.document import TreebankDocument, paragraph_blocks
 from spacy_rst.treebank.layout import read_gcdt_layout, read_layouts, with_layout
+from spacy_rst.treebank.rs3 import parse_rs3
 
 from ..layout.blocks import describe
+from .rs3_files import nuclei, rs3
 
 
 def sentence(words: str, block: str = "") -> str:
@@ -49,71 +45,53 @@ def read_gum(*sentences: str) -> Layout:
         return read_layouts(Path(folder))["name"]
 
 
-def gum(*sentences: str) -> list[tuple[str, str]]:
-    layout = read_gum(*sentences)
-    return describe(layout.text, layout.blocks)
-
-
 def make_document(*edus: str) -> TreebankDocument:
-    leaves = [NaryChild(NUCLEUS, "joint", NaryNode(i, i + 1)) for i in range(len(edus))]
-    root = NaryNode(0, len(edus), tuple(leaves)) if len(edus) > 1 else leaves[0].node
-    return TreebankDocument(list(edus), root, name="name", source="name.rs3")
+    return parse_rs3(rs3(nuclei(*edus)), source="name.rs3")
 
 
-def test_gum_blocks():
-    assert gum(
-        sentence("A title", "head (1 s)"),
-        sentence("One_ .", "p (2 s)"),
-        sentence("Do+n't go_ !_ I wo+n't_ ."),
-        sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
-        sentence("More", "p (1 s)"),
-        sentence("Below", "list (1 s) | item (1 s)"),
-        sentence("A picture", 'figure rend:::"a | (1 s)" (1 s) | caption (1 s)'),
-        sentence("Steps", "head (1 s)"),
-    ) == [
-        ("heading 1", "A title"),
-        ("paragraph", "One. Don't go!I won't."),
-        ("item 1", "First"),
-        ("item 1 +", "More"),
-        ("item 2", "Below"),
-        ("caption", "A picture"),
-        ("heading 2", "Steps"),
-    ]
+GUM_CASES = {
+    "blocks": (
+        [sentence("A title", "head (1 s)"),
+         sentence("One_ .", "p (2 s)"),
+         sentence("Do+n't go_ !_ I wo+n't_ ."),
+         sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
+         sentence("More", "p (1 s)"),
+         sentence("Below", "list (1 s) | item (1 s)"),
+         sentence("A picture", 'figure rend:::"a | (1 s)" (1 s) | caption (1 s)'),
+         sentence("Steps", "head (1 s)")],
+        [("heading 1", "A title"), ("paragraph", "One. Don't go!I won't."),
+         ("item 1", "First"), ("item 1 +", "More"), ("item 2", "Below"),
+         ("caption", "A picture"), ("heading 2", "Steps")],
+    ),
+    "speakers": (
+        [sentence("Hi_ !", 'sp who:::"#Ann" whom:::"#Tom" (3 s) | p (2 s)'),
+         sentence("Come in_ ."),
+         sentence("Sit down_ .", "p (1 s)"),
+         sentence("Apples", 'sp who:::"#Tom" (1 s) | list (1 s) | item (1 s)'),
+         sentence("They left_ .", "p (1 s)")],
+        [("turn Ann", "Hi! Come in."), ("turn Ann +", "Sit down."), ("item 1 Tom", "Apples"),
+         ("paragraph", "They left.")],
+    ),
+    "speech inside of a paragraph is part of it": (
+        [sentence("He came_ .", "p (3 s)"),
+         sentence("Hello_ !", 'sp who:::"#He" (1 s)'),
+         sentence("Then he left_ ."),
+         sentence("As they say_ :", "quote (1 s)")],
+        [("paragraph", "He came. Hello! Then he left."), ("quotation 1", "As they say:")],
+    ),
+    "what follows a block inside of another is a block": (
+        [sentence("Text", "p (3 s)"),
+         sentence("A picture", "figure (1 s) | caption (1 s)"),
+         sentence("More text")],
+        [("paragraph", "Text"), ("caption", "A picture"), ("paragraph", "More text")],
+    ),
+}  # fmt: skip
 
 
-def test_gum_speakers():
-    assert gum(
-        sentence("Hi_ !", 'sp who:::"#Ann" whom:::"#Tom" (3 s) | p (2 s)'),
-        sentence("Come in_ ."),
-        sentence("Sit down_ .", "p (1 s)"),
-        sentence("Apples", 'sp who:::"#Tom" (1 s) | list (1 s) | item (1 s)'),
-        sentence("They left_ .", "p (1 s)"),
-    ) == [
-        ("turn Ann", "Hi! Come in."),
-        ("turn Ann +", "Sit down."),
-        ("item 1 Tom", "Apples"),
-        ("paragraph", "They left."),
-    ]
-
-
-def test_speech_inside_of_a_paragraph_is_part_of_it():
-    assert gum(
-        sentence("He came_ .", "p (3 s)"),
-        sentence("Hello_ !", 'sp who:::"#He" (1 s)'),
-        sentence("Then he left_ ."),
-        sentence("As they say_ :", "quote (1 s)"),
-    ) == [
-        ("paragraph", "He came. Hello! Then he left."),
-        ("quotation 1", "As they say:"),
-    ]
-
-
-def test_what_follows_a_block_inside_of_another_is_a_block():
-    assert gum(
-        sentence("Text", "p (3 s)"),
-        sentence("A picture", "figure (1 s) | caption (1 s)"),
-        sentence("More text"),
-    ) == [("paragraph", "Text"), ("caption", "A picture"), ("paragraph", "More text")]
+@pytest.mark.parametrize(("sentences", "expected"), GUM_CASES.values(), ids=GUM_CASES)
+def test_gum(sentences, expected):
+    layout = read_gum(*sentences)
+    assert describe(layout.text, layout.blocks) == expected
 
 
 GCDT = """<text id="x" sourceURL="http://example.org/?a=1&b=2">
