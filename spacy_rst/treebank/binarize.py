@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from ..errors import Errors, RstError
 from ..relations import join_label
@@ -76,7 +76,5 @@ def _split_nuclei(core: Sequence[NaryChild]) -> Iterator[Split]:
 
 def _nearest_first(left: Sequence[NaryChild], right: Sequence[NaryChild]) -> Iterator[NaryChild]:
     """Order satellites from the nucleus outwards, the right one before the left one of a pair."""
-    inner_left = left[::-1]
-    for rank in range(max(len(left), len(right))):
-        yield from right[rank : rank + 1]
-        yield from inner_left[rank : rank + 1]
+    pairs = zip_longest(right, reversed(left))
+    return (satellite for pair in pairs for satellite in pair if satellite is not None)

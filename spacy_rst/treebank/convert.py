@@ -176,13 +176,8 @@ def convert_files(
     syntax = {} if options.syntax is None else read_syntax(options.syntax)
     for path in files:
         report.files += 1
-        documents = read_file(
-            path,
-            options.file_format,
-            largest_tree=options.largest_tree,
-            edus_only=options.edus_only,
-        )
-        for item in documents:
+        choices = {"largest_tree": options.largest_tree, "edus_only": options.edus_only}
+        for item in read_file(path, options.file_format, **choices):
             try:
                 document = usable(item)
                 split = None

@@ -11,7 +11,8 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
 from ..languages import blank_pipeline
-from ..util import atomic_path, find_below
+from ..util import atomic_path
+from .files import list_files
 
 SUFFIX = ".spacy"
 ATTRS = ("ORTH", "SPACY", "SENT_START", "POS", "HEAD", "DEP")
@@ -21,13 +22,7 @@ def find_docbins(path: str | Path | None) -> list[Path]:
     """List the `.spacy` files at a path, sorted: a file, or those in and below a folder."""
     if path is None:
         raise RstError(Errors.R220)
-    path = Path(path)
-    if not path.exists():
-        raise RstError(Errors.R221.format(path=path))
-    files = find_below(path, (SUFFIX,))[0] if path.is_dir() else [path]
-    if not files:
-        raise RstError(Errors.R222.format(path=path))
-    return files
+    return list_files(Path(path), (SUFFIX,))
 
 
 def read_docbin(path: str | Path, vocab: Vocab | None = None) -> Iterator[Doc]:

@@ -17,7 +17,6 @@ are not part of the tree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -173,7 +172,10 @@ def _link(nodes: dict[str, _Rs3Node], declared: list[tuple[str, str]], source: s
 def _choose_tree(nodes: dict[str, _Rs3Node], source: str, largest_tree: bool) -> list[_Rs3Node]:
     """Find the nodes of the only or largest tree, parents first. Segments that stand alone beside
     it are left out."""
-    forest = [list(_reachable(node)) for node in nodes.values() if node.parent is None]
+    forest = [[node] for node in nodes.values() if node.parent is None]
+    for tree in forest:
+        for node in tree:  # the list grows while it is gone through
+            tree.extend(child for _, child in (*node.nuclei, *node.satellites))
     reached = {node.id for tree in forest for node in tree}
     for node in nodes.values():
         if node.id not in reached:
@@ -186,14 +188,6 @@ def _choose_tree(nodes: dict[str, _Rs3Node], source: str, largest_tree: bool) ->
     if not trees and sum(sizes) > 1:
         raise RstError(Errors.R109.format(source=source, n_edus=sum(sizes)))
     return forest[sizes.index(max(sizes))]
-
-
-def _reachable(root: _Rs3Node) -> Iterator[_Rs3Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(child for _, child in (*node.nuclei, *node.satellites))
 
 
 def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | None:

@@ -17,7 +17,6 @@ SPLIT_NAMES = ("train", "dev", "test")
 SPLIT_COLUMNS = ("treebank", "doc", "split", "source")
 PAPER_TEST_SIZE = 38
 ALL_OTHERS = "*"
-OFFICIAL_SPLITS_FILE = Path(__file__).parent / "splits.tsv"
 PART_OF_DOCUMENT = re.compile(r"_part_\d+$")  # ru.rrt: the trees of one document, a file each
 
 
@@ -43,7 +42,7 @@ class SplitTable:
     @classmethod
     def official(cls) -> SplitTable:
         """Read the official splits of public treebanks, which the package brings along."""
-        return cls.from_file(OFFICIAL_SPLITS_FILE)
+        return cls.from_file(Path(__file__).with_name("splits.tsv"))
 
     @property
     def treebanks(self) -> list[str]:

@@ -16,7 +16,7 @@ from .syntax import copy_syntax
 
 def as_running_text(doc: Doc) -> Doc:
     """Copy a document without its layout, and without line breaks: an encoder would see them."""
-    copy = copy_tokens(doc, [not _is_break(token) for token in doc])
+    copy = copy_tokens(doc, [not token.is_space or "\n" not in token.text for token in doc])
     set_layout(copy, None)
     return copy
 
@@ -41,10 +41,6 @@ def copy_tokens(doc: Doc, is_kept: Sequence[bool], words: Sequence[str] | None =
     set_tree(copy, tree and tree.with_edus(list(copy.spans["edus"])))
     _copy_blocks(doc, copy, places)
     return copy
-
-
-def _is_break(token: Token) -> bool:
-    return "\n" in token.text and token.text.isspace()
 
 
 def _has_space(token: Token, following: Token) -> bool:

@@ -25,7 +25,7 @@ def make_doc(document: TreebankDocument, lang: str, *, raw_text: bool = False) -
     edus = document.tokens
     if edus is None:
         edus = [
-            _split_at_spaces(edu, unescape=raw_text) if is_spaced_out else _tokenize(edu, nlp)
+            _tokenize(edu, nlp, is_spaced_out=is_spaced_out, unescape=raw_text)
             for edu in document.edus
         ]
         _separate_edus(edus, is_spaced_out=is_spaced_out)
@@ -53,15 +53,11 @@ def retokenize(doc: Doc) -> Doc | None:
     return copy
 
 
-def _tokenize(edu: str, nlp: Language) -> EduTokens:
-    tokens = list(nlp.tokenizer(edu))
-    return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens])
-
-
-def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
-    words = edu.split()
-    if unescape:
-        words = [ESCAPED_BRACKETS.get(word, word) for word in words]
+def _tokenize(edu: str, nlp: Language, *, is_spaced_out: bool, unescape: bool) -> EduTokens:
+    if not is_spaced_out:
+        tokens = nlp.tokenizer(edu)
+        return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens])
+    words = [ESCAPED_BRACKETS.get(word, word) if unescape else word for word in edu.split()]
     return EduTokens(words, [True] * len(words))
 
 
