@@ -41,14 +41,8 @@ def test_parts_of_a_document_stay_together():
 
 
 def test_table_knows_parts_others_and_folders():
-    table = SplitTable(
-        [
-            ("ru.rrt", "blogs_0", "dev"),
-            ("ru.rrt", "*", "train"),
-            ("zh.gcdt", "twice", "test"),
-            ("zh.gcdt", "twice", "double"),
-        ]
-    )
+    rows = [("ru.rrt", "blogs_0", "dev"), ("ru.rrt", "*", "train")]
+    table = SplitTable([*rows, *(("zh.gcdt", "twice", split) for split in ("test", "double"))])
     assert table.split_of("blogs_0_part_12", "ru.rrt") == "dev"
     assert table.split_of("blogs_1_part_1", "ru.rrt") == "train"
     assert table.split_of("twice", "zh.gcdt", "rs3/double/twice.rs3") == "double"
