@@ -22,7 +22,6 @@ NOT_A_TOKEN = (
     "is not a token: that has ten columns set apart by tabs, with its number in the first and the "
     "word in the second; the range of a multi-word token comes before its words"
 )
-
 NumberedLine = tuple[int, str]
 
 

@@ -1,8 +1,7 @@
 """Turn treebanks into DocBins.
 
-The way of a document: a reader yields it (`read_file`), files beside it give its layout and syntax
-(`layout`, `syntax`), `tokens` makes a Doc of it, `convert_document` adds the tree and what is known
-about the document, and `convert_files` collects the Docs of each split in a DocBin.
+A reader yields a document (`read_file`), files beside it give its layout and syntax, `make_doc`
+tokenizes it, `convert_document` adds the tree and the metadata, and `convert_files` collects Docs.
 """
 
 from __future__ import annotations

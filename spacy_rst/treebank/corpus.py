@@ -67,12 +67,7 @@ class Corpus:
                 raise RstError(Errors.R224.format(key=key, weight=weight))
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Read the documents.
-
-        nlp (Language): The pipeline that will get the Docs.
-        YIELDS (Example): Each document, with its gold tokens on both sides.
-        RAISES (RstError): If there are no documents.
-        """
+        """Read the documents as Examples for a pipeline, with their gold tokens on both sides."""
         self._read_once(nlp.vocab)
         for doc in self._draw_surfaces(self._sample(enumerate(self._docs))):
             yield make_example(nlp, doc, gold_edus=self.gold_edus)
@@ -89,7 +84,6 @@ class Corpus:
             self._vocab = vocab
 
     def _read_files(self, vocab: Vocab) -> list[Doc]:
-        """Read the documents that have words to learn from and fit the filters."""
         languages, treebanks = _split_names(self.languages), _split_names(self.treebanks)
         docs: list[Doc] = []
         found: list[tuple[str, str]] = []

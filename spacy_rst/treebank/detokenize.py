@@ -26,7 +26,6 @@ OPENING_MARKS_OF = {
     "eu": OPENING_MARKS | set("%‰"),
     "fr": OPENING_MARKS - {"«"},
 }
-STRAIGHT_QUOTES = ('"', "'")
 MARKS_AFTER_QUOTATIONS = (frozenset(")]}") | SENTENCE_ENDS | COLONS | COMMAS) - {"…"}
 ENGLISH_CLITICS = frozenset(
     clitic.replace("'", mark)
@@ -35,7 +34,6 @@ ENGLISH_CLITICS = frozenset(
 )
 # What English treebanks cut in two though it is written as one word.
 ENGLISH_COMPOUNDS = frozenset({("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta")})
-APOSTROPHES = ("'", "’")
 # GUM cuts words with a hyphen into three tokens, and writes a dash with other characters.
 ENGLISH_JOINTS = frozenset("-/")
 ENGLISH_RANGE_MARK = "–"
@@ -52,7 +50,7 @@ def guess_spaces(words: Sequence[str], lang: str) -> list[bool]:
     a token of its own."""
     closing = [_attaches_to_previous(words, i, lang) for i in range(len(words))]
     opening = [_attaches_to_next(words, i, lang) for i in range(len(words))]
-    for quote in STRAIGHT_QUOTES:
+    for quote in ('"', "'"):
         _attach_quotes(quote, words, lang, closing, opening)
     spaces = [
         not (opening[i] or closing[i + 1] or _are_written_together(left, right, lang))
@@ -75,7 +73,7 @@ def _attaches_to_next(words: Sequence[str], i: int, lang: str) -> bool:
     if word in OPENING_MARKS_OF.get(lang, OPENING_MARKS):
         return True
     if lang == "fr":
-        return word[:-1].isalpha() and word.endswith(APOSTROPHES)
+        return word[:-1].isalpha() and word.endswith(("'", "’"))
     return lang == "en" and (word in CURRENCY_MARKS or _is_joint(words, i))
 
 

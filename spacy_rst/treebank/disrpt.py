@@ -198,7 +198,10 @@ def _turns(words: list[Word], starts: list[int]) -> list[Block]:
 def _make_document(
     name: str, source: Path, words: list[Word], relations: list[_Relation], largest_tree: bool
 ) -> TreebankDocument:
-    _check_ranges(relations, len(words), source)
+    for relation in relations:
+        if max(end for _, end in (*relation.dependent, *relation.head)) > len(words):
+            problem = f"names tokens beyond the {len(words)} of its document"
+            raise RstError(Errors.R143.format(line=relation.line, source=source, problem=problem))
     place = f"document {name} of {source}"
     starts = _edu_starts(words, relations)
     links, linked = _link_edus(relations, starts, source)
@@ -228,13 +231,6 @@ def _make_document(
     return TreebankDocument(edus, root, name, shown_path(source), removed, tokens=tokens)
 
 
-def _check_ranges(relations: list[_Relation], n_words: int, source: Path) -> None:
-    for relation in relations:
-        if max(end for _, end in (*relation.dependent, *relation.head)) > n_words:
-            problem = f"names tokens beyond the {n_words} of its document"
-            raise RstError(Errors.R143.format(line=relation.line, source=source, problem=problem))
-
-
 def _edu_starts(words: list[Word], relations: list[_Relation]) -> list[int]:
     """Take the marked EDU starts, or the bounds of units where those contradict the marks."""
     marked = {0, *(index for index, word in enumerate(words) if word.starts_edu)}
@@ -252,10 +248,8 @@ def _drop_marks_within_tokens(words: list[Word], starts: list[int], linked: set[
     slips: set[int] = set()
     for index in starts:
         written = words[index].written
-        n_words = written.n_words if written else 1
-        marks = marked.intersection(range(index, index + n_words))
-        if len(marks) > 1:
-            slips |= marks
+        marks = marked.intersection(range(index, index + (written.n_words if written else 1)))
+        slips |= marks if len(marks) > 1 else set()
     cleaned = [start for start in starts if start not in slips]
     return cleaned if max(linked) < len(cleaned) else starts
 

@@ -49,8 +49,7 @@ def _coded_errors(path: str | Path) -> Iterator[None]:
 
 
 def new_docbin(docs: Iterable[Doc] = ()) -> DocBin:
-    """Collect Docs with what a treebank's documents have: words, sentences, syntax, EDUs
-    and user data."""
+    """Collect Docs with words, sentences, syntax, EDUs and user data."""
     return DocBin(attrs=list(ATTRS), store_user_data=True, docs=docs)
 
 

@@ -1,4 +1,4 @@
-"""Files of treebanks: finding them, and naming them in errors."""
+"""Finding files, and naming them in errors."""
 
 from __future__ import annotations
 

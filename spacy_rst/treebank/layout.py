@@ -32,18 +32,16 @@ GUM_BLOCKS = "newpar_block"
 # GUM: "sp who:::"#Ann" (2 s) | p (2 s)" are two elements that begin and last two sentences.
 GUM_ELEMENT = re.compile(r'(\w+)((?: [\w.-]+:::"[^"]*")*) \((\d+) s\)')
 GUM_SPEAKER = re.compile(r'who:::"#?([^"]*)"')
-GUM_KINDS = {"head": HEADING, "item": ITEM, "caption": CAPTION, "row": ROW, "quote": QUOTATION}
-GUM_KINDS |= {"sp": TURN}
+GUM_KINDS = {"head": HEADING, "item": ITEM, "caption": CAPTION, "row": ROW, "sp": TURN}
+GUM_KINDS["quote"] = QUOTATION
 GUM_DIVISIONS = frozenset({"p", "lg"} | GUM_KINDS.keys())
 # Quotations and speech inside running text do not divide it.
 GUM_RUNNING_TEXT = frozenset({"p", "head", "caption"})
 GUM_INLINE = frozenset({"quote", "sp"})
 GCDT_KINDS = {"list": ITEM, "longquote": QUOTATION, "speaker": TURN}
-# What begins with a heading, and the heading's level.
-GCDT_SECTIONS = {"text": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+GCDT_SECTIONS = {"text": 1, "section": 2, "subsection": 3, "subsubsection": 4}  # heading levels
 GCDT_TAG = re.compile(r'<(?P<end>/?)(?P<name>[a-z]+)(?: who="#?(?P<speaker>[^"]*)")?[^>]*>')
-# A document's text may differ from its EDUs' in a letter here and there.
-LARGEST_DIFFERENCE = 0.01
+LARGEST_DIFFERENCE = 0.01  # the share of letters in which a text may differ from its EDUs
 
 
 @dataclass(eq=False)
@@ -147,11 +145,8 @@ def _gum_part(element: _GumElement, around: Sequence[_GumElement], has_title: bo
     if kind is None:
         return outer
     speaker = GUM_SPEAKER.search(element.attributes) if kind == TURN else None
-    level = 0
-    if kind == HEADING:
-        level = 2 if has_title else 1
-    elif kind in (ITEM, QUOTATION):
-        level = 1 + sum(other.name == element.name for other in around)
+    depth = 1 + sum(other.name == element.name for other in around)
+    level = {HEADING: 2 if has_title else 1, ITEM: depth, QUOTATION: depth}.get(kind, 0)
     return _Part(kind, level, speaker[1] if speaker else outer.speaker)
 
 

@@ -56,7 +56,8 @@ def write_rs3(tree: RstTree) -> str:
     lines += ["    </relations>", "  </header>", "  <body>"]
     for number, (_, text, leaf) in enumerate(units, start=1):
         link = "" if leaf is None else _link(leaf, ids, wrappers)
-        lines.append(f'    <segment id="{number}"{link}>{escape(_legal(text))}</segment>')
+        text = escape(ILLEGAL_IN_XML.sub("\ufffd", text))
+        lines.append(f'    <segment id="{number}"{link}>{text}</segment>')
     for node in groups:
         kind = MULTINUC if node.nuclearity == "NN" else SPAN
         link = _link(node, ids, wrappers)
@@ -136,9 +137,5 @@ def _link(node: RstNode, ids: dict[int, int], wrappers: dict[int, int]) -> str:
     return f' parent="{target}" relname={_quoted(node.relation_to_parent or "")}'
 
 
-def _legal(text: str) -> str:
-    return ILLEGAL_IN_XML.sub("\ufffd", text)
-
-
 def _quoted(value: str) -> str:
-    return quoteattr(_legal(value))
+    return quoteattr(ILLEGAL_IN_XML.sub("\ufffd", value))

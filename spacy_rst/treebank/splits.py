@@ -21,11 +21,8 @@ PART_OF_DOCUMENT = re.compile(r"_part_\d+$")  # ru.rrt: the trees of one documen
 
 
 class SplitTable:
-    """The splits of one or more treebanks, as a TSV file lists them.
-
-    The file has the columns treebank, doc and split; further ones are ignored. The document "*"
-    stands for all that have no row of their own.
-    """
+    """The splits of treebanks, as a TSV file with the columns treebank, doc and split lists them.
+    The document "*" stands for all that have no row of their own."""
 
     def __init__(self, rows: Iterable[tuple[str, str, str]]) -> None:
         """Collect rows of treebank, document and split."""

@@ -62,11 +62,11 @@ def _sentence_starts(doc: Doc, kept: Sequence[Token]) -> list[bool | int | None]
 
 
 def _copy_blocks(doc: Doc, copy: Doc, places: np.ndarray) -> None:
-    blocks = get_layout(doc)
+    blocks = get_layout(doc) or ()
     if LAYOUT_KEY not in doc.spans:
         return
     spans = [copy[places[span.start] : places[span.end]] for span in doc.spans[LAYOUT_KEY]]
-    pairs = zip(blocks or (), spans, strict=True)
+    pairs = zip(blocks, spans, strict=True)
     copied = [
         block._replace(start=span.start_char, end=span.end_char)
         for block, span in pairs

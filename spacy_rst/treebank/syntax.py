@@ -61,8 +61,7 @@ STANFORD_LABELS = {
 # Stanford has one label for what depends on verbs and on nouns.
 STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
 PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
-# The share of a text's characters that the words must match.
-SMALLEST_AGREEMENT = 0.95
+SMALLEST_AGREEMENT = 0.95  # the share of a text's characters that the words must match
 
 Owner = TypeVar("Owner")
 
@@ -170,17 +169,13 @@ def _align(doc: Doc, words: Sequence[Word]) -> list[list[int]] | None:
 
 def _characters(texts: Iterable[tuple[str, Owner]]) -> tuple[str, list[Owner]]:
     """Collect the characters of texts that people see, and to which text each belongs."""
-    characters: list[str] = []
-    owners: list[Owner] = []
-    for text, owner in texts:
-        visible = [
-            character
-            for character in unicodedata.normalize("NFKC", text)
-            if not character.isspace() and unicodedata.category(character) != "Cf"
-        ]
-        characters += visible
-        owners += [owner] * len(visible)
-    return "".join(characters), owners
+    pairs = [
+        (character, owner)
+        for text, owner in texts
+        for character in unicodedata.normalize("NFKC", text)
+        if not character.isspace() and unicodedata.category(character) != "Cf"
+    ]
+    return "".join(character for character, _ in pairs), [owner for _, owner in pairs]
 
 
 def _written_forms(words: Sequence[Word]) -> list[tuple[str, range]]:
