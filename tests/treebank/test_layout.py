@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -171,15 +172,23 @@ LAYOUT = read_gum(
 EDUS = ["A title", "Do n't go ,", "-LSB- 1 -RSB- he said .", "Bye ."]
 
 
-def test_blocks_and_spaces_of_a_document():
-    document = with_layout(make_document(*EDUS), LAYOUT)
+@pytest.mark.parametrize(
+    ("edus", "written", "borders", "crossing"),
+    [
+        (EDUS, ["A title", "Don't go,", "[1] he said.", "Bye."], (0, 1, 3, 4), []),
+        # A block that begins inside an EDU begins after it.
+        (["A title Do n't go ,", *EDUS[2:]], ["A title Don't go,", "[1] he said.", "Bye."],
+         (0, 1, 2, 3), [0]),
+    ],
+)  # fmt: skip
+def test_blocks_and_spaces_of_a_document(edus, written, borders, crossing):
+    document = with_layout(make_document(*edus), LAYOUT)
+    heading, paragraph, turn = pairwise(borders)
     assert document.blocks == [
-        Block(0, 1, "heading", 1),
-        Block(1, 3, "paragraph"),
-        Block(3, 4, "turn", speaker="Ann"),
-    ]
-    assert document.edus == ["A title", "Don't go,", "[1] he said.", "Bye."]
-    assert document.crossing_edus == []
+        Block(*heading, "heading", 1), Block(*paragraph, "paragraph"),
+        Block(*turn, "turn", speaker="Ann"),
+    ]  # fmt: skip
+    assert document.edus == written and document.crossing_edus == crossing
 
 
 @pytest.mark.parametrize("raw_text", [False, True])
@@ -188,27 +197,13 @@ def test_docs_get_layout(raw_text):
     options = ConversionOptions(lang="en", raw_text=raw_text)
     doc = convert_document(with_layout(make_document(*EDUS), LAYOUT), options, report=report)
     assert doc.text == "A title\n\nDon't go,[1] he said.\n\nBye."
-    assert [edu.text for edu in doc.spans["edus"]] == [
-        *("A title", "Don't go,", "[1] he said.", "Bye."),
-    ]
-    assert get_layout(doc) == [
-        Block(0, 7, "heading", 1),
-        Block(9, 30, "paragraph"),
-        Block(32, 36, "turn", 0, "Ann"),
-    ]
+    edus = ["A title", "Don't go,", "[1] he said.", "Bye."]
+    assert [edu.text for edu in doc.spans["edus"]] == edus
+    blocks = [Block(0, 7, "heading", 1), Block(9, 30, "paragraph"), Block(32, 36, "turn", 0, "Ann")]
+    assert get_layout(doc) == blocks
     assert (report.layout, report.blocks, report.crossing) == (1, 3, 0)
     example = make_example(blank_pipeline("en"), doc)
     assert get_layout(example.predicted) == get_layout(doc)
-
-
-def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
-    document = with_layout(make_document("A title Do n't go ,", *EDUS[2:]), LAYOUT)
-    assert document.blocks == [
-        Block(0, 1, "heading", 1),
-        Block(1, 2, "paragraph"),
-        Block(2, 3, "turn", speaker="Ann"),
-    ]
-    assert document.crossing_edus == [0]
 
 
 @pytest.mark.parametrize("edus", [("A title", "Do go ,", *EDUS[2:]), ("B other", *EDUS[1:])])
