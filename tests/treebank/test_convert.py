@@ -32,12 +32,8 @@ SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 OUR_PIPELINE = multilingual_pipeline()
 ENGLISH = ConversionOptions(lang="en")
 ENGLISH_RAW = ConversionOptions(lang="en", raw_text=True)
-GOOD = rs3(
-    segment(9, "Title")
-    + segment(1, "It rained,", 3)
-    + segment(2, "so we stayed.", 1, "elaboration")
-    + group(3, "span")
-)
+TREE = segment(1, "It rained,", 3) + segment(2, "so we stayed.", 1, "elaboration")
+GOOD = rs3(segment(9, "Title") + TREE + group(3, "span"))
 
 
 @pytest.fixture

@@ -157,18 +157,12 @@ def test_bounds_of_units_overrule_marks_that_contradict_them(tmp_path: Path):
 
 
 def test_multi_word_tokens_are_written_as_one_word(tmp_path: Path):
-    lines = [
-        "# newdoc id = d",
-        token("1-2", "Da", "SpaceAfter=No"),
-        token(1, "De", "Seg=B-seg"),
-        token(2, "a"),
-        token(3, "casa", "Seg=O|SpaceAfter=No"),
-        token("3.1", "vai", "Seg=B-seg"),
-        token(4, ",", "Entity=x|Seg=O"),
-        token("5-6", "dela", "_"),
-        token(5, "de"),
-        token(6, "ela", "Seg=B-seg"),
-    ]
+    tokens = [
+        ("1-2", "Da", "SpaceAfter=No"), (1, "De", "Seg=B-seg"), (2, "a"),
+        (3, "casa", "Seg=O|SpaceAfter=No"), ("3.1", "vai", "Seg=B-seg"),
+        (4, ",", "Entity=x|Seg=O"), ("5-6", "dela", "_"), (5, "de"), (6, "ela", "Seg=B-seg"),
+    ]  # fmt: skip
+    lines = ["# newdoc id = d", *(token(*columns) for columns in tokens)]
     rows = [row("d", "1-5", "6", "1<2", "cause")]
     document = read(save(tmp_path, "\n".join(lines), rows))
     assert document.edus == ["Dacasa, de", "ela"]
@@ -209,10 +203,9 @@ def test_conllu_comes_before_tok(tmp_path: Path):
     rels = tmp_path / "x.rels"
     with pytest.raises(RstError, match=r"R140.*x\.rels.*x\.conllu nor x\.tok"):
         find_token_file(rels)
-    (tmp_path / "x.tok").touch()
-    assert find_token_file(rels).name == "x.tok"
-    (tmp_path / "x.conllu").touch()
-    assert find_token_file(rels).name == "x.conllu"
+    for suffix in (".tok", ".conllu"):
+        rels.with_suffix(suffix).touch()
+        assert find_token_file(rels).suffix == suffix
 
 
 def test_a_document_of_one_edu_is_a_leaf(tmp_path: Path):
@@ -317,8 +310,7 @@ def test_byte_order_marks_are_left_out(tmp_path: Path):
 @pytest.mark.parametrize("chained", [True, False])
 def test_depth_is_no_limit(tmp_path: Path, chained: bool):
     n_edus = 3000
-    heads = range(1, n_edus) if chained else [1] * (n_edus - 1)
-    rows = [row("d", str(head), str(edu), "1<2", "x") for edu, head in enumerate(heads, start=2)]
+    rows = [row("d", str(n if chained else 1), str(n + 1), "1<2", "x") for n in range(1, n_edus)]
     document = read(save(tmp_path, conllu("d", ["w"] * n_edus), rows))
     assert sum(1 for _ in document.root.descendants()) == 2 * n_edus - 1
 

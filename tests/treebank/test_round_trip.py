@@ -18,14 +18,9 @@ from spacy_rst.treebank.rs3 import parse_rs3, read_rs3
 from .rs3_files import DEFAULT_RELATIONS, group, nuclei, rs3, segment
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
-WITH_HEADLINES = rs3(
-    segment(9, "Headline")
-    + segment(1, "It rained,", 3)
-    + segment(8, "- 3 -")
-    + segment(2, "so we stayed.", 1, "elaboration")
-    + group(3, "span")
-    + segment(7, "The end")
-)
+UNITS = segment(9, "Headline") + segment(1, "It rained,", 3) + segment(8, "- 3 -")
+UNITS += segment(2, "so we stayed.", 1, "elaboration") + group(3, "span") + segment(7, "The end")
+WITH_HEADLINES = rs3(UNITS)
 
 
 def to_rs3_and_back(content: str, folder: Path):
