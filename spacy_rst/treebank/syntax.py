@@ -58,8 +58,7 @@ STANFORD_LABELS = {
     "auxpass": "aux", "dobj": "obj", "mark:clf": "clf", "name": "flat", "neg": "advmod",
     "nsubjpass": "nsubj",
 }  # fmt: skip
-# Stanford has one label for what depends on verbs and on nouns.
-STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
+STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})  # under verbs: "obl"
 PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
 SMALLEST_AGREEMENT = 0.95  # the share of a text's characters that the words must match
 

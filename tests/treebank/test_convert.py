@@ -282,13 +282,9 @@ def test_cleaning(text, expected):
 
 @pytest.mark.parametrize(
     ("edus", "expected"),
-    [
-        (["___ __ _ .", "_____"], True),
-        (["snake_case is fine", "yes"], False),
-        ([], False),
-        (["_" * 200_000 + "a"], False),  # takes no time
-    ],
-)
+    [(["___ __ _ .", "_____"], True), (["snake_case is fine", "yes"], False), ([], False),
+     (["_" * 200_000 + "a"], False)],  # takes no time
+)  # fmt: skip
 def test_blanked_texts_are_recognised(edus, expected):
     assert is_blanked(edus) == expected
 
