@@ -128,8 +128,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
         "names the columns {columns}."
     )
-    R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
-    R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
+    R131 = "There is nothing at {path}. Give a file or a folder; 'rst convert' makes a corpus."
+    R132 = "There is no file below {path} whose name ends with {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
     R134 = "{path} cannot be read ({error})."
     R135 = (
@@ -178,8 +178,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "Where the labels come from a file, make it again with 'python -m spacy init labels'."
     )
     R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
-    R221 = "There is no corpus at {path}. Make it with 'python -m spacy rst convert'."
-    R222 = "The folder {path} holds no .spacy file. Convert a treebank into it first."
     R223 = (
         "None of the {n_docs} documents in {path} fits what the corpus reader is asked for "
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 
 from ..errors import Errors, RstError
 from ..relations import join_label
@@ -15,11 +16,7 @@ from .document import NUCLEUS, NaryChild, NaryNode, TreebankDocument
 
 
 def binarize(document: TreebankDocument) -> RstTree:
-    """Make a document's binary tree, with the treebank's own relations.
-
-    document (TreebankDocument): What a reader yielded.
-    RETURNS (RstTree): The tree over the document's EDUs as strings.
-    """
+    """Make a document's binary tree over its EDUs, with the treebank's own relations."""
     source = document.source or "the input"
     splits = [split for node in _nodes(document) for split in _split_node(node, source)]
     return RstTree.from_splits(splits, document.edus)
@@ -30,12 +27,8 @@ def _nodes(document: TreebankDocument) -> Iterable[NaryNode]:
 
 
 def multinuclear_parts(document: TreebankDocument) -> Iterator[tuple[int, int]]:
-    """Find the nodes of the binary tree that stand for a part of a multinuclear node.
-
-    document (TreebankDocument): What a reader yielded.
-    YIELDS (tuple[int, int]): The EDUs `start:end` of each: they have the last nuclei of the node,
-        but not all of them.
-    """
+    """Find the nodes `start:end` of the binary tree that have the last nuclei of a multinuclear
+    node, but not all of them."""
     for node in _nodes(document):
         nuclei = [child.node for child in node.children if child.role == NUCLEUS]
         for nucleus in nuclei[1:-1]:
@@ -69,12 +62,9 @@ def _split_nuclei(core: Sequence[NaryChild]) -> Iterator[Split]:
     """Chain nuclei to the right. A split carries the relation of the nucleus it detaches, and a
     satellite that stands between two nuclei joins the one before it."""
     end = core[-1].node.end
-    starts = [child.node.start for child in core if child.role == NUCLEUS] + [end]
-    nuclei = [child for child in core if child.role == NUCLEUS]
-    for child, next_start in zip(nuclei, starts[1:], strict=True):
-        if next_start != end:
-            label = join_label(child.relation, "NN")
-            yield Split(child.node.start, next_start, end, label)
+    for child, following in pairwise(child for child in core if child.role == NUCLEUS):
+        label = join_label(child.relation, "NN")
+        yield Split(child.node.start, following.node.start, end, label)
     nucleus = core[0]
     for child in core[1:]:
         if child.role == NUCLEUS:
@@ -86,7 +76,5 @@ def _split_nuclei(core: Sequence[NaryChild]) -> Iterator[Split]:
 
 def _nearest_first(left: Sequence[NaryChild], right: Sequence[NaryChild]) -> Iterator[NaryChild]:
     """Order satellites from the nucleus outwards, the right one before the left one of a pair."""
-    inner_left = left[::-1]
-    for rank in range(max(len(left), len(right))):
-        yield from right[rank : rank + 1]
-        yield from inner_left[rank : rank + 1]
+    pairs = zip_longest(right, reversed(left))
+    return (satellite for pair in pairs for satellite in pair if satellite is not None)

@@ -22,17 +22,11 @@ NOT_A_TOKEN = (
     "is not a token: that has ten columns set apart by tabs, with its number in the first and the "
     "word in the second; the range of a multi-word token comes before its words"
 )
-
 NumberedLine = tuple[int, str]
 
 
 class Written(NamedTuple):
-    """A multi-word token as it stands in the text.
-
-    form (str): The token.
-    space_after (bool): Whether a space follows it.
-    n_words (int): The number of its words.
-    """
+    """A multi-word token as it stands in the text, and the number of its words."""
 
     form: str
     space_after: bool
@@ -40,43 +34,26 @@ class Written(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A syntactic word.
-
-    form (str): The word.
-    space_after (bool): Whether a space follows it.
-    starts_edu (bool): Whether an EDU is marked to begin with it.
-    comments (Mapping[str, str] | None): The comments on the sentence that it begins, such as
-        "speaker". None inside a sentence.
-    written (Written | None): The multi-word token that it is the first word of.
-    pos (str): What the column UPOS says.
-    head (int | None): The number of its head in the sentence, from 1; 0 for a root, None where the
-        file does not say.
-    dep (str): What the column DEPREL says.
-    """
+    """A syntactic word, with the columns UPOS, HEAD and DEPREL as they stand in the file."""
 
     form: str
     space_after: bool
     starts_edu: bool
-    comments: Mapping[str, str] | None
-    written: Written | None = None
-    pos: str = "_"
-    head: int | None = None
-    dep: str = "_"
+    comments: Mapping[str, str] | None  # on the sentence that it begins; None inside a sentence
+    written: Written | None  # the multi-word token that it is the first word of
+    pos: str
+    head: int | None  # the number of its head in the sentence, from 1; 0 for a root
+    dep: str
 
     @property
     def starts_sentence(self) -> bool:
-        """RETURNS (bool): Whether it is the first of a sentence."""
+        """Whether it is the first of a sentence."""
         return self.comments is not None
 
 
 def read_words(path: Path) -> Iterator[tuple[str, list[Word] | RstError]]:
-    """Read the words of one document after the other.
-
-    path (Path): The file. Without `# newdoc id = ...` it is one document with the file's name.
-    YIELDS (tuple[str, list[Word] | RstError]): The name of each document with its words, or with
-        the first problem it has.
-    RAISES (RstError): If the file as a whole cannot be read.
-    """
+    """Read the name and the words of each document, or the first problem it has. A file without
+    `# newdoc id = ...` is one document with the file's name."""
     name, is_named = path.stem, False
     words: list[Word] = []
     problem: RstError | None = None
@@ -96,12 +73,7 @@ def read_words(path: Path) -> Iterator[tuple[str, list[Word] | RstError]]:
 
 
 def numbered_lines(path: Path) -> Iterator[NumberedLine]:
-    """Number the lines of a file, reading one at a time.
-
-    path (Path): The file.
-    YIELDS (tuple[int, str]): Each line with its number, from 1.
-    RAISES (RstError): If it is not UTF-8.
-    """
+    """Number the lines of a file from 1, reading one at a time."""
     with path.open(encoding="utf-8-sig") as file:
         try:
             for number, line in enumerate(file, start=1):
@@ -133,11 +105,22 @@ class _Row(NamedTuple):
     columns: list[str]
 
     @property
-    def is_range(self) -> bool:
-        return "-" in self.columns[0]
+    def space_after(self) -> bool:
+        return "SpaceAfter=No" not in self.columns[9].split("|")
 
-    def as_written(self) -> Written:
-        return Written(self.columns[1], _has_space_after(self.columns), self.last - self.first + 1)
+    def to_word(self, comments: Mapping[str, str] | None, token: _Row | None) -> Word:
+        """Make a word, which may be the first of a multi-word token."""
+        _, form, _, pos, _, _, head, dep, _, misc = self.columns
+        return Word(
+            form,
+            self.space_after,
+            not EDU_START_MARKS.isdisjoint(misc.split("|")),
+            comments,
+            token and Written(token.columns[1], token.space_after, token.last - token.first + 1),
+            pos,
+            int(head) if WORD_NUMBER.fullmatch(head) else None,
+            dep,
+        )
 
 
 def _read_sentence(lines: Sequence[NumberedLine]) -> list[Word]:
@@ -147,11 +130,10 @@ def _read_sentence(lines: Sequence[NumberedLine]) -> list[Word]:
     words: list[Word] = []
     token, is_awaited, last_word = _Row(0, 0, 0, [""]), False, 0
     for row in _rows(lines):
-        if not row.is_range:
+        if "-" not in row.columns[0]:
             if is_awaited and row.first != token.first:
                 raise ValueError(row.line)
-            written = token.as_written() if is_awaited else None
-            words.append(_make_word(row.columns, None if words else comments, written))
+            words.append(row.to_word(None if words else comments, token if is_awaited else None))
             is_awaited, last_word = False, row.first
         elif is_awaited or not _shares_last_word(token, row):
             if is_awaited or not token.last < row.first <= row.last:
@@ -180,22 +162,3 @@ def _shares_last_word(token: _Row, following: _Row) -> bool:
         return False
     form = following.columns[1]
     return any(token.columns[1].endswith(form[:size]) for size in range(1, len(form)))
-
-
-def _make_word(
-    columns: Sequence[str], comments: Mapping[str, str] | None, written: Written | None
-) -> Word:
-    return Word(
-        form=columns[1],
-        space_after=_has_space_after(columns),
-        starts_edu=not EDU_START_MARKS.isdisjoint(columns[9].split("|")),
-        comments=comments,
-        written=written,
-        pos=columns[3],
-        head=int(columns[6]) if WORD_NUMBER.fullmatch(columns[6]) else None,
-        dep=columns[7],
-    )
-
-
-def _has_space_after(columns: Sequence[str]) -> bool:
-    return "SpaceAfter=No" not in columns[9].split("|")

@@ -1,8 +1,7 @@
 """Turn treebanks into DocBins.
 
-The way of a document: a reader yields it (`read_file`), files beside it give its layout and syntax
-(`layout`, `syntax`), `tokens` makes a Doc of it, `convert_document` adds the tree and what is known
-about the document, and `convert_files` collects the Docs of each split in a DocBin.
+A reader yields a document (`read_file`), files beside it give its layout and syntax, `make_doc`
+tokenizes it, `convert_document` adds the tree and the metadata, and `convert_files` collects Docs.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from spacy.tokens import Doc
 
@@ -38,15 +37,13 @@ from .dis import read_dis
 from .disrpt import read_disrpt
 from .docbin import new_docbin, write_docbin
 from .document import TreebankDocument
-from .files import in_file, list_files
+from .files import in_file, list_files, usable
 from .layout import read_layouts, with_layout
 from .rs3 import read_rs3
 from .splits import SplitTable
 from .syntax import Syntax, read_syntax, set_syntax
 from .text import is_blanked
 from .tokens import make_doc, retokenize
-
-Item = TypeVar("Item")
 
 
 class FileFormat(StrEnum):
@@ -108,53 +105,31 @@ DEFAULTS = ConversionOptions()
 
 @dataclass(slots=True)
 class ConversionReport:
-    """What a conversion did.
-
-    files (int): Files read.
-    documents (int): Documents converted.
-    edus (int): Their EDUs.
-    labels (Counter): Their labels.
-    removed (int): Units that were not linked to a tree and left out.
-    kept (int): Documents that kept the treebank's tokens in spite of `raw_text`.
-    layout (int): Documents whose layout is known.
-    blocks (int): Their blocks.
-    crossing (int): EDUs that go over the end of a block.
-    syntax (int): Documents whose syntax is known.
-    mismatched (list[str]): Documents without syntax because the syntax has other words.
-    other (int): Documents left out because they belong to another split.
-    blanked (list[str]): Documents left out because their words are blanked.
-    skipped (list[RstError]): What could not be read, with the reason.
-    """
+    """What a conversion did, for the table that `rst convert` prints."""
 
     files: int = 0
     documents: int = 0
     edus: int = 0
     labels: Counter[str] = field(default_factory=Counter)
-    removed: int = 0
-    kept: int = 0
-    layout: int = 0
+    removed: int = 0  # units that were not linked to a tree
+    kept: int = 0  # documents that kept the treebank's tokens in spite of `raw_text`
+    layout: int = 0  # documents whose layout is known
     blocks: int = 0
-    crossing: int = 0
-    syntax: int = 0
-    mismatched: list[str] = field(default_factory=list)
-    other: int = 0
+    crossing: int = 0  # EDUs that go over the end of a block
+    syntax: int = 0  # documents whose syntax is known
+    mismatched: list[str] = field(default_factory=list)  # documents whose syntax has other words
+    other: int = 0  # documents of another split
     blanked: list[str] = field(default_factory=list)
     skipped: list[RstError] = field(default_factory=list)
 
     def rows(self) -> dict[str, int]:
-        """RETURNS (dict[str, int]): All counts by name; of labels, the number of different ones."""
+        """All counts by name; of labels, the number of different ones."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: v if isinstance(v, int) else len(v) for name, v in values.items()}
 
 
 def find_files(path: Path, file_format: str = FileFormat.auto) -> list[Path]:
-    """List the treebank files at a path.
-
-    path (Path): A file, or a folder that is searched with all folders below it.
-    file_format (str): Only files of this format, or "auto" for all that are known.
-    RETURNS (list[Path]): The files, sorted.
-    RAISES (RstError): If there is none.
-    """
+    """List the treebank files at a path, sorted."""
     wanted = (s for s, name in SUFFIXES.items() if file_format in (FileFormat.auto, name))
     return list_files(path, sorted(wanted))
 
@@ -166,14 +141,7 @@ def read_file(
     largest_tree: bool = False,
     edus_only: bool = False,
 ) -> Iterator[TreebankDocument | RstError]:
-    """Read the documents of one file.
-
-    path (Path): The file.
-    file_format (str): Its format, or "auto" to tell from its name.
-    largest_tree (bool): Keep the largest tree of a document that has several.
-    edus_only (bool): Read EDUs and no trees, which only DISRPT files allow.
-    YIELDS (TreebankDocument | RstError): Each document, or why it could not be read.
-    """
+    """Read the documents of one file, with the reason in place of those that cannot be read."""
     name = SUFFIXES.get(path.suffix) if file_format == FileFormat.auto else file_format
     try:
         if edus_only and name != "disrpt":
@@ -197,16 +165,8 @@ def convert_files(
     options: ConversionOptions,
     splits: SplitTable | None = None,
 ) -> ConversionReport:
-    """Convert treebank files into one DocBin per split, or into one alone.
-
-    files (Iterable[Path]): The files.
-    outputs (Mapping[str | None, Path]): Where the documents of each split go; those of other
-        splits are left out. `{None: path}` takes all documents together.
-    options (ConversionOptions): How to read and convert.
-    splits (SplitTable | None): The splits, needed unless all documents are taken together.
-    RETURNS (ConversionReport): What was done.
-    RAISES (RstError): For a document that cannot be read, unless `skip_bad`.
-    """
+    """Convert treebank files into one DocBin for each split in `outputs`; documents of other
+    splits are left out. `{None: path}` takes all documents together."""
     if splits is None and None not in outputs:
         raise RstError(Errors.R137.format(known=", ".join(SplitTable.official().treebanks)))
     report = ConversionReport()
@@ -215,49 +175,33 @@ def convert_files(
     syntax = {} if options.syntax is None else read_syntax(options.syntax)
     for path in files:
         report.files += 1
-        documents = read_file(
-            path,
-            options.file_format,
-            largest_tree=options.largest_tree,
-            edus_only=options.edus_only,
-        )
-        for document in documents:
+        choices = {"largest_tree": options.largest_tree, "edus_only": options.edus_only}
+        for item in read_file(path, options.file_format, **choices):
             try:
-                document = _usable(document)
-                split = None if None in outputs else _split_of(document, options.treebank, splits)
+                document = usable(item)
+                split = None
+                if splits is not None and None not in outputs:
+                    split = splits.split_of(document.name, options.treebank, document.source)
+                    if split is None:
+                        problem = Errors.R136.format(name=document.name, treebank=options.treebank)
+                        raise RstError(problem)
                 if split not in docbins:
                     report.other += 1
                 elif is_blanked(document.edus) and not options.keep_blanked:
                     report.blanked.append(document.name)
                 else:
                     if document.name in layouts:
-                        document = with_layout(document, _usable(layouts[document.name]))
-                    own_syntax = _usable(syntax.get(document.name))
+                        document = with_layout(document, usable(layouts[document.name]))
+                    own_syntax = usable(syntax.get(document.name))
                     doc = convert_document(document, options, syntax=own_syntax, report=report)
                     docbins[split].add(doc)
             except Exception as error:  # whatever it is, the other documents can do without
-                problem = in_file(error, path)
                 if not options.skip_bad:
-                    raise problem from error
-                report.skipped.append(problem)
+                    raise in_file(error, path) from error
+                report.skipped.append(in_file(error, path))
     for split, docbin in docbins.items():
         write_docbin(outputs[split], docbin)
     return report
-
-
-def _usable(item: Item | RstError) -> Item:
-    if isinstance(item, RstError):
-        raise item
-    return item
-
-
-def _split_of(document: TreebankDocument, treebank: str, splits: SplitTable | None) -> str:
-    split = None
-    if splits is not None:
-        split = splits.split_of(document.name, treebank, document.source)
-    if split is None:
-        raise RstError(Errors.R136.format(name=document.name, treebank=treebank))
-    return split
 
 
 def convert_document(
@@ -291,13 +235,11 @@ def convert_document(
         report.mismatched += [] if is_fitting else [document.name]
     set_tree(doc, tree)
     places = edu_places(doc)
-    set_layout(
-        doc,
-        [
-            block._replace(start=places[block.start][0], end=places[block.end - 1][1])
-            for block in document.blocks
-        ],
-    )
+    blocks = [
+        block._replace(start=places[block.start][0], end=places[block.end - 1][1])
+        for block in document.blocks
+    ]
+    set_layout(doc, blocks)
     doc.user_data |= _facts(document, options, [start for start, _ in places] + [len(doc.text)])
     report.documents += 1
     report.edus += len(document.edus)
@@ -335,14 +277,7 @@ def with_classes(
     source: str | None = None,
     relations: RelationTable | None = None,
 ) -> RstTree:
-    """Replace the relations of a tree by their classes.
-
-    tree (RstTree): The tree, with a treebank's own relations.
-    treebank (str | None): The treebank's name.
-    source (str | None): The file, named in errors.
-    relations (RelationTable | None): Classes of labels, which come before those of the package.
-    RETURNS (RstTree): A tree of the same shape.
-    """
+    """Replace the relations of a tree by their classes, those of `relations` first."""
     splits = []
     for split in tree.splits:
         relation, nuclearity = split_label(split.label)

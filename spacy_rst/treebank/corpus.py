@@ -16,12 +16,12 @@ from spacy.vocab import Vocab
 from ..doc import BLANKED_KEY, EDUS_KEY, LANGUAGE_KEY, TREEBANK_KEY, get_meta, set_edus
 from ..doc_layout import LAYOUT_KEY, copy_layout
 from ..errors import Errors, RstError
-from .corrupt import damaged, draw_damage
+from .corrupt import DAMAGES, damaged
 from .docbin import find_docbins, read_docbin
 from .strip_layout import as_running_text
 
-# A Doc and its place among those that were read.
-NumberedDoc = tuple[int, Doc]
+NumberedDoc = tuple[int, Doc]  # with the place of the Doc among those that were read
+Surface = tuple[int, bool, str | None]  # a Doc, whether its layout is hidden, and its damage
 
 
 @registry.readers("spacy_rst.Corpus.v1")
@@ -59,9 +59,7 @@ class Corpus:
     seed: int = 0
     _vocab: Vocab | None = field(default=None, init=False, repr=False)
     _docs: list[Doc] = field(default_factory=list, init=False, repr=False)
-    _surfaces: dict[tuple[int, bool, str | None], Doc] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _surfaces: dict[Surface, Doc] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for key, weight in (self.sampling_weights or {}).items():
@@ -69,23 +67,13 @@ class Corpus:
                 raise RstError(Errors.R224.format(key=key, weight=weight))
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Read the documents.
-
-        nlp (Language): The pipeline that will get the Docs.
-        YIELDS (Example): Each document, with its gold tokens on both sides.
-        RAISES (RstError): If there are no documents.
-        """
+        """Read the documents as Examples for a pipeline, with their gold tokens on both sides."""
         self._read_once(nlp.vocab)
         for doc in self._draw_surfaces(self._sample(enumerate(self._docs))):
             yield make_example(nlp, doc, gold_edus=self.gold_edus)
 
     def read(self, vocab: Vocab) -> Iterator[Doc]:
-        """Read the gold Docs that fit the filters, each once.
-
-        vocab (Vocab): The vocabulary.
-        YIELDS (Doc): The gold Docs.
-        RAISES (RstError): If there are none.
-        """
+        """Read the gold Docs that fit the filters, each once."""
         self._read_once(vocab)
         yield from self._draw_surfaces(enumerate(self._docs))
 
@@ -96,7 +84,6 @@ class Corpus:
             self._vocab = vocab
 
     def _read_files(self, vocab: Vocab) -> list[Doc]:
-        """Read the documents that have words to learn from and fit the filters."""
         languages, treebanks = _split_names(self.languages), _split_names(self.treebanks)
         docs: list[Doc] = []
         found: list[tuple[str, str]] = []
@@ -104,26 +91,24 @@ class Corpus:
             for doc in read_docbin(file, vocab):
                 if not len(doc) or get_meta(doc, BLANKED_KEY):
                     continue
-                language, treebank = (
-                    str(get_meta(doc, key)) for key in (LANGUAGE_KEY, TREEBANK_KEY)
-                )
+                language = str(get_meta(doc, LANGUAGE_KEY))
+                treebank = str(get_meta(doc, TREEBANK_KEY))
                 found.append((language, treebank))
                 is_wanted = not languages or language in languages
                 is_wanted &= not treebanks or treebank in treebanks
                 if is_wanted and len(doc.spans.get(EDUS_KEY, ())) >= self.min_edus:
                     docs.append(doc)
-        if not docs:
-            raise RstError(
-                Errors.R223.format(
-                    n_docs=len(found),
-                    path=self.path,
-                    filters=f"languages: {self.languages}, treebanks: {self.treebanks}, "
-                    f"at least {self.min_edus} EDUs, with text",
-                    languages=", ".join(sorted({language for language, _ in found})),
-                    treebanks=", ".join(sorted({treebank for _, treebank in found})),
-                )
-            )
-        return docs
+        if docs:
+            return docs
+        message = Errors.R223.format(
+            n_docs=len(found),
+            path=self.path,
+            filters=f"languages: {self.languages}, treebanks: {self.treebanks}, "
+            f"at least {self.min_edus} EDUs, with text",
+            languages=", ".join(sorted({language for language, _ in found})),
+            treebanks=", ".join(sorted({treebank for _, treebank in found})),
+        )
+        raise RstError(message)
 
     def _sample(self, docs: Iterable[NumberedDoc]) -> Iterator[NumberedDoc]:
         """Repeat documents as often as their weights say; fractions are chances."""
@@ -143,11 +128,11 @@ class Corpus:
             # layout would still be read from the text.
             is_unknown = LAYOUT_KEY in doc.spans and not doc.spans[LAYOUT_KEY]
             is_hidden = layout.random() < self.hide_layout and not is_unknown
-            damage = draw_damage(self.noise, noise)
-            key = number, is_hidden, damage
+            is_damaged, damage = noise.random() < self.noise, noise.choice(DAMAGES)
+            key = number, is_hidden, damage if is_damaged else None
             if key not in self._surfaces:
                 shown = as_running_text(doc) if is_hidden else doc
-                self._surfaces[key] = damaged(shown, damage) if damage else shown
+                self._surfaces[key] = damaged(shown, damage) if is_damaged else shown
             yield self._surfaces[key]
 
 
@@ -156,13 +141,7 @@ def _split_names(names: list[str] | str | None) -> list[str]:
 
 
 def make_example(nlp: Language, gold: Doc, *, gold_edus: bool = True) -> Example:
-    """Pair a gold Doc with a predicted one that has the same tokens, language and layout.
-
-    nlp (Language): The pipeline that will get the predicted Doc.
-    gold (Doc): The gold Doc.
-    gold_edus (bool): Put the gold EDUs on the predicted Doc.
-    RETURNS (Example): The example.
-    """
+    """Pair a gold Doc with a predicted one that has the same tokens, language and layout."""
     words = [token.text for token in gold]
     predicted = Doc(nlp.vocab, words=words, spaces=[bool(token.whitespace_) for token in gold])
     copy_language(gold, predicted)
@@ -173,11 +152,7 @@ def make_example(nlp: Language, gold: Doc, *, gold_edus: bool = True) -> Example
 
 
 def copy_language(gold: Doc, predicted: Doc) -> None:
-    """Let a predicted Doc know its language and treebank, for components that go by them.
-
-    gold (Doc): The gold Doc.
-    predicted (Doc): The predicted one.
-    """
+    """Copy language and treebank to a predicted Doc, for components that use them."""
     for key in (LANGUAGE_KEY, TREEBANK_KEY):
         fact = get_meta(gold, key)
         if fact is not None:

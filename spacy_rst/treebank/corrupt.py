@@ -3,7 +3,7 @@ capitals, or no marks at the ends of sentences."""
 
 from __future__ import annotations
 
-from random import Random
+from itertools import compress
 
 from spacy.tokens import Doc, Token
 
@@ -15,17 +15,6 @@ LOWER_CASE = "lower_case"
 NO_ENDS = "no_ends"
 TRANSCRIPT = "transcript"  # both
 DAMAGES = (LOWER_CASE, NO_ENDS, TRANSCRIPT)
-
-
-def draw_damage(share: float, draw: Random) -> str | None:
-    """Choose what happens to a document.
-
-    share (float): The chance that anything does.
-    draw (Random): Decides. It is called twice in any case.
-    RETURNS (str | None): One of `DAMAGES`, each as likely, or None.
-    """
-    is_damaged, damage = draw.random() < share, draw.choice(DAMAGES)
-    return damage if is_damaged else None
 
 
 def damaged(doc: Doc, damage: str) -> Doc:
@@ -43,12 +32,9 @@ def damaged(doc: Doc, damage: str) -> Doc:
     is_kept = [True] * len(doc)
     if damage != LOWER_CASE:
         for edu in get_edus(doc):
-            are_ends = [_ends_sentence(token) for token in edu]
-            has_words = any(
-                not (is_end or token.is_space) for token, is_end in zip(edu, are_ends, strict=True)
-            )
-            if has_words:
-                is_kept[edu.start : edu.end] = [not is_end for is_end in are_ends]
+            are_others = [not _ends_sentence(token) for token in edu]
+            if any(not token.is_space for token in compress(edu, are_others)):
+                is_kept[edu.start : edu.end] = are_others
     return copy_tokens(doc, is_kept, words)
 
 

@@ -14,11 +14,18 @@ from ..orthography import COLONS, COMMAS, SENTENCE_ENDS, is_unspaced
 CLOSING_MARKS = frozenset("%‰٪)]}»”’›）】》」』〉") | SENTENCE_ENDS | COLONS | COMMAS
 OPENING_MARKS = frozenset("([{«“‘„‚‹¿¡（【《「『〈")
 CURRENCY_MARKS = frozenset("$£€¥")
-# Basque writes them before the number.
-PERCENT_MARKS = frozenset("%‰")
-# Here the mark that opens a quotation in English closes one.
-LANGUAGES_WITH_LOW_QUOTES = frozenset({"de", "cs", "sk", "sl", "hr", "bg"})
-STRAIGHT_QUOTES = ('"', "'")
+# In these languages the mark that opens a quotation in English closes one.
+LANGUAGES_WITH_LOW_QUOTES = ("de", "cs", "sk", "sl", "hr", "bg")
+CLOSING_MARKS_OF = {
+    **dict.fromkeys(LANGUAGES_WITH_LOW_QUOTES, CLOSING_MARKS | set("“‘")),
+    "eu": CLOSING_MARKS - set("%‰"),  # Basque writes them before the number
+    "fr": CLOSING_MARKS - set(":;!?»"),  # French sets them off with a space
+}
+OPENING_MARKS_OF = {
+    **dict.fromkeys(LANGUAGES_WITH_LOW_QUOTES, OPENING_MARKS - set("“‘")),
+    "eu": OPENING_MARKS | set("%‰"),
+    "fr": OPENING_MARKS - {"«"},
+}
 MARKS_AFTER_QUOTATIONS = (frozenset(")]}") | SENTENCE_ENDS | COLONS | COMMAS) - {"…"}
 ENGLISH_CLITICS = frozenset(
     clitic.replace("'", mark)
@@ -27,9 +34,6 @@ ENGLISH_CLITICS = frozenset(
 )
 # What English treebanks cut in two though it is written as one word.
 ENGLISH_COMPOUNDS = frozenset({("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta")})
-# French writes a space on the inner side of quotation marks, and before these.
-FRENCH_SPACED_MARKS = frozenset(":;!?»")
-APOSTROPHES = ("'", "’")
 # GUM cuts words with a hyphen into three tokens, and writes a dash with other characters.
 ENGLISH_JOINTS = frozenset("-/")
 ENGLISH_RANGE_MARK = "–"
@@ -42,14 +46,11 @@ ESCAPED_BRACKETS = {
 
 
 def guess_spaces(words: Sequence[str], lang: str) -> list[bool]:
-    """Tell after which tokens a writer would put a space.
-
-    words (Sequence[str]): The tokens of a text. White space is a token of its own.
-    lang (str): The language's code.
-    RETURNS (list[bool]): For each token, whether a space follows; False for the last.
-    """
-    closing, opening = _attached_to_previous(words, lang), _attached_to_next(words, lang)
-    for quote in STRAIGHT_QUOTES:
+    """Tell after which tokens a writer would put a space: never after the last one. White space is
+    a token of its own."""
+    closing = [_attaches_to_previous(words, i, lang) for i in range(len(words))]
+    opening = [_attaches_to_next(words, i, lang) for i in range(len(words))]
+    for quote in ('"', "'"):
         _attach_quotes(quote, words, lang, closing, opening)
     spaces = [
         not (opening[i] or closing[i + 1] or _are_written_together(left, right, lang))
@@ -58,32 +59,22 @@ def guess_spaces(words: Sequence[str], lang: str) -> list[bool]:
     return [*spaces, False] if words else []
 
 
-def _attached_to_previous(words: Sequence[str], lang: str) -> list[bool]:
-    closing = CLOSING_MARKS | {"“", "‘"} if lang in LANGUAGES_WITH_LOW_QUOTES else CLOSING_MARKS
-    if lang == "eu":
-        closing = closing - PERCENT_MARKS
+def _attaches_to_previous(words: Sequence[str], i: int, lang: str) -> bool:
+    word = words[i]
+    if set(word) <= CLOSING_MARKS_OF.get(lang, CLOSING_MARKS):
+        return True
     if lang == "fr":
-        closing = closing - FRENCH_SPACED_MARKS
-    return [
-        set(word) <= closing
-        or (lang == "fr" and word[:1] == "-" and word[1:].isalpha())
-        or (lang == "en" and (word.lower() in ENGLISH_CLITICS or _is_joint(words, i)))
-        for i, word in enumerate(words)
-    ]
+        return word[:1] == "-" and word[1:].isalpha()
+    return lang == "en" and (word.lower() in ENGLISH_CLITICS or _is_joint(words, i))
 
 
-def _attached_to_next(words: Sequence[str], lang: str) -> list[bool]:
-    opening = OPENING_MARKS - {"“", "‘"} if lang in LANGUAGES_WITH_LOW_QUOTES else OPENING_MARKS
-    if lang == "eu":
-        opening = opening | PERCENT_MARKS
+def _attaches_to_next(words: Sequence[str], i: int, lang: str) -> bool:
+    word = words[i]
+    if word in OPENING_MARKS_OF.get(lang, OPENING_MARKS):
+        return True
     if lang == "fr":
-        opening = opening - {"«"}
-    return [
-        word in opening
-        or (lang == "fr" and word[:-1].isalpha() and word.endswith(APOSTROPHES))
-        or (lang == "en" and (word in CURRENCY_MARKS or _is_joint(words, i)))
-        for i, word in enumerate(words)
-    ]
+        return word[:-1].isalpha() and word.endswith(("'", "’"))
+    return lang == "en" and (word in CURRENCY_MARKS or _is_joint(words, i))
 
 
 def _is_joint(words: Sequence[str], i: int) -> bool:

@@ -63,12 +63,8 @@ class _Bracket:
 
 
 def read_dis(path: str | Path) -> TreebankDocument:
-    """Read a `.dis` file, with its `.edus` and its raw article where they lie beside it.
-
-    path (Union[str, Path]): The file.
-    RETURNS (TreebankDocument): The document; its name is that of the file without endings.
-    RAISES (RstError): If the file is malformed, or the companion does not fit.
-    """
+    """Read a `.dis` file, with its `.edus` and its raw article where they lie beside it. The
+    document's name is that of the file without endings."""
     path = Path(path)
     companions = (path.with_suffix(EDUS_SUFFIX), Path(f"{path}{EDUS_SUFFIX}"))
     companion = next((file for file in companions if file.exists()), None)
@@ -106,15 +102,8 @@ def _find_paragraphs(edus: list[str], article: str) -> list[int] | None:
 def parse_dis(
     content: str, *, source: str = "the input", edus: Sequence[str] | None = None
 ) -> TreebankDocument:
-    """Read the content of a `.dis` file.
-
-    content (str): The content.
-    source (str): Where it came from, named in errors.
-    edus (Sequence[str] | None): Texts to use instead of those in the brackets. Empty ones are left
-        out.
-    RETURNS (TreebankDocument): The document.
-    RAISES (RstError): If the content is malformed, or the number of EDUs differs.
-    """
+    """Read the content of a `.dis` file, with the texts of its EDUs if they are given: empty ones
+    are left out."""
     content = content.encode(errors="replace").decode()
     leaves: list[_Bracket] = []
     open_brackets: list[_Bracket] = []
@@ -126,8 +115,14 @@ def parse_dis(
             open_brackets.append(_Bracket(match["role"], match.start()))
         elif not open_brackets:
             raise _problem(content, match.start(), source, "it belongs to no bracket")
-        elif match.lastgroup != "close":
-            _fill(open_brackets[-1], match)
+        elif match.lastgroup == "leaf":
+            open_brackets[-1].leaf = int(match["leaf"])
+        elif match.lastgroup == "last":
+            open_brackets[-1].span = int(match["first"]), int(match["last"])
+        elif match.lastgroup == "relation":
+            open_brackets[-1].relation = match["relation"].rstrip()
+        elif match.lastgroup == "text":
+            open_brackets[-1].text = match["text"]
         else:
             closed = open_brackets.pop()
             node = _close(closed, leaves, content, source)
@@ -141,12 +136,10 @@ def parse_dis(
     if root is None:
         raise RstError(Errors.R104.format(source=source, problem="it has no bracket '( Root ...'"))
     texts = _texts_of(leaves, edus, content, source)
-    raw = [leaf.text for leaf in leaves]
-    paragraphs = {i for i, text in enumerate(raw) if starts_paragraph(text)}
-    paragraphs |= {i + 1 for i, text in enumerate(raw[:-1]) if ends_paragraph(text)}
-    return TreebankDocument(
-        texts, root, source=source, blocks=paragraph_blocks(paragraphs, len(texts))
-    )
+    paragraphs = {i for i, leaf in enumerate(leaves) if starts_paragraph(leaf.text)}
+    paragraphs |= {i for i, leaf in enumerate(leaves[:-1], start=1) if ends_paragraph(leaf.text)}
+    blocks = paragraph_blocks(paragraphs, len(texts))
+    return TreebankDocument(texts, root, source=source, blocks=blocks)
 
 
 def _texts_of(
@@ -181,17 +174,6 @@ def _tokens(content: str, source: str) -> Iterator[re.Match[str]]:
         position = match.end()
 
 
-def _fill(bracket: _Bracket, match: re.Match[str]) -> None:
-    if match.lastgroup == "leaf":
-        bracket.leaf = int(match["leaf"])
-    elif match.lastgroup == "last":
-        bracket.span = int(match["first"]), int(match["last"])
-    elif match.lastgroup == "relation":
-        bracket.relation = match["relation"].rstrip()
-    else:
-        bracket.text = match["text"]
-
-
 def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str) -> NaryNode:
     """Make the node of a bracket. Its leaves decide what it covers, not the `span` line, which
     says the same again and is wrong in some files."""
@@ -210,12 +192,8 @@ def _close(bracket: _Bracket, leaves: list[_Bracket], content: str, source: str)
 
 
 def write_dis(tree: RstTree) -> str:
-    """Write a tree in the bracket format.
-
-    tree (RstTree): The tree.
-    RETURNS (str): The brackets. Reading and binarizing them gives the same tree; a text mark
-        (`_!`) inside an EDU gets a space in its middle, since the format cannot quote it.
-    """
+    """Write a tree in the bracket format. A text mark (`_!`) inside an EDU gets a space in its
+    middle, since the format cannot quote it."""
     lines: list[str] = []
     open_nodes: list[RstNode] = []
     for node in tree.nodes():
@@ -227,8 +205,7 @@ def write_dis(tree: RstTree) -> str:
         indent = _indent(len(open_nodes))
         if node.is_leaf:
             text = " ".join(node.text.split()).replace(TEXT_MARK, "_ !")
-            place = f"(leaf {node.end})"
-            lines.append(f"{indent}( {head} {place}{relation} (text _!{text}_!) )")
+            lines.append(f"{indent}( {head} (leaf {node.end}){relation} (text _!{text}_!) )")
         else:
             lines.append(f"{indent}( {head} (span {node.start + 1} {node.end}){relation}")
             open_nodes.append(node)

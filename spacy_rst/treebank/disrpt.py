@@ -4,30 +4,25 @@ A `.rels` file has one row per relation between two units, given as token ranges
 documents, their sentences and the EDU starts (`Seg=B-seg`) are in the `.conllu` or `.tok` file
 beside it. The format keeps which EDU depends on which, but not the tree. It is rebuilt like this:
 
-- Who is nucleus. The dependent is the satellite, except under the relations in MULTINUCLEAR, whose
+- Nuclearity. The dependent is the satellite, except under the relations in MULTINUCLEAR, whose
   nuclei all depend on the first of them. The relation is the treebank's own, from `orig_label`.
 - Split units. A unit interrupted by another ("1-5,10-12") stands for several EDUs, of which the
-  second and later ones depend on the first as `same-unit`. A relation with the whole unit is a
-  relation with its first EDU; a range that also occurs on its own is the EDU that its dependents
-  hang on. So what lies between the fragments joins the fragment it depends on.
-- In which order dependents join their head. On each side it can only be the nearest first. Between
-  the two sides the right one comes first, unless it is more than twice as many sentences away as
-  the left one. That puts dependents in the same sentence before all others, the right one first,
-  and lets a far conclusion wait for a close introduction. The rule was chosen on the training part
-  of the German Potsdam Commentary Corpus, which exists both as trees and in this format;
-  benchmarks/rebuilt_trees.py measures it. It uses no labels, so it means the same in every
-  language; a list of relations that join late gained only half a point there.
+  later ones depend on the first as `same-unit`. A relation with the whole unit is one with its
+  first EDU, so that what lies between the fragments joins the fragment it depends on.
+- Order of attachment. On each side it can only be the nearest first. Between the two sides the
+  right one comes first, unless it is more than twice as many sentences away as the left one. The
+  rule was chosen on the training part of the German Potsdam Commentary Corpus, which exists both as
+  trees and in this format. It uses no labels, so it means the same in every language.
 - Nuclei under the same relation that follow each other form one n-ary node.
 - Crossing dependencies. A dependent that is not adjacent to what its head covers moves up to the
-  nearest head of that head to which it is. (One EDU in all of the treebanks this was written for.)
+  nearest head of that head to which it is.
 
-Slips in a treebank that can be understood do not cost the document:
+Errors in a treebank that can be understood do not cost the document:
 
 - EDUs in no relation (headlines) and all trees but the largest are left out, see `removed`.
 - A unit that begins where no EDU start is marked: the ranges in `.rels` are right, the marks wrong.
-- Several words of a multi-word token marked as EDU starts: a slip of the conversion, by which all
-  further relations count as many EDUs too far and the last EDUs have none. The marks are dropped
-  and the EDUs counted anew.
+- Several words of a multi-word token marked as EDU starts: all further relations then count as many
+  EDUs too far, and the last EDUs have none. The marks are dropped and the EDUs counted anew.
 
 A multi-word token (Portuguese "da", for "de" and "a") is one word, as it is written, unless an EDU
 starts within it. Where a file gives no `SpaceAfter`, words are set apart by spaces, but not beside
@@ -37,6 +32,7 @@ Chinese or Japanese characters.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -48,7 +44,7 @@ from ..orthography import is_unspaced
 from ..relations import normalize_relation
 from .conllu import TOKEN_RANGE, Word, numbered_lines, read_words
 from .document import NUCLEUS, SATELLITE, SPAN, EduTokens, NaryChild, NaryNode, TreebankDocument
-from .files import in_file, shown_path
+from .files import in_file, shown_path, usable
 
 SAME_UNIT = "same-unit"
 
@@ -93,12 +89,7 @@ class _Link(NamedTuple):
 
 
 def find_token_file(rels_path: Path) -> Path:
-    """Find the tokens that belong to a `.rels` file.
-
-    rels_path (Path): The `.rels` file.
-    RETURNS (Path): The `.conllu` file of the same name, or else the `.tok` file.
-    RAISES (RstError): If there is neither.
-    """
+    """Find the tokens that belong to a `.rels` file: `.conllu`, or else `.tok`."""
     candidates = [rels_path.with_suffix(suffix) for suffix in TOKEN_SUFFIXES]
     for path in candidates:
         if path.is_file():
@@ -110,34 +101,23 @@ def find_token_file(rels_path: Path) -> Path:
 def read_disrpt(
     path: str | Path, *, largest_tree: bool = False, edus_only: bool = False
 ) -> Iterator[TreebankDocument | RstError]:
-    """Read the documents of a DISRPT file one by one, with rebuilt trees.
-
-    path (str | Path): The `.rels` file, which has a `.conllu` or `.tok` file beside it.
-    largest_tree (bool): Keep the largest tree of a document that holds several, and count the rest
-        as removed. Otherwise such a document is an error.
-    edus_only (bool): Ignore the relations, for treebanks that are not of RST: all EDUs are kept,
-        and there is no tree. Sentences with a speaker become turns.
-    YIELDS (TreebankDocument | RstError): The documents in the order of the tokens, and an error in
-        place of each document that cannot be read.
-    RAISES (RstError): If a file as a whole cannot be read.
-    """
+    """Read the documents of a DISRPT file one by one, with rebuilt trees, and an error in place of
+    each that cannot be read. With `edus_only`, for treebanks that are not of RST, relations are
+    ignored, all EDUs are kept, and sentences with a speaker become turns."""
     path = Path(path)
     token_file = find_token_file(path)
     relations = {} if edus_only else _read_relations(path)
     for name, words in read_words(token_file):
         rows = relations.pop(name, [])
         try:
-            if isinstance(rows, RstError):
-                raise rows
-            if isinstance(words, RstError):
-                raise words
-            if not words:
+            own_rows, own_words = usable(rows), usable(words)
+            if not own_words:
                 problem = f"document {name} has no tokens"
                 raise RstError(Errors.R104.format(source=path, problem=problem))
             if edus_only:
-                yield _edus_alone(name, path, words)
+                yield _edus_alone(name, path, own_words)
             else:
-                yield _make_document(name, path, words, rows, largest_tree)
+                yield _make_document(name, path, own_words, own_rows, largest_tree)
         except Exception as error:
             yield in_file(error, path)
     for name, rows in relations.items():
@@ -181,13 +161,8 @@ def _read_row(row: dict[str, str], number: int) -> _Relation:
         raise ValueError("names no relation in the column orig_label")
     units = [_parse_ranges(row[column]) for column in ("unit1_toks", "unit2_toks")]
     dependent, head = units if direction == "1>2" else reversed(units)
-    sentences = [
-        start
-        for column in SENTENCE_COLUMNS
-        if column in row
-        for start, _ in _parse_ranges(row[column])
-    ]
-    return _Relation(number, dependent, head, relation, sentences)
+    sentences = [range_ for c in SENTENCE_COLUMNS if c in row for range_ in _parse_ranges(row[c])]
+    return _Relation(number, dependent, head, relation, [start for start, _ in sentences])
 
 
 def _parse_ranges(text: str) -> list[Range]:
@@ -223,7 +198,10 @@ def _turns(words: list[Word], starts: list[int]) -> list[Block]:
 def _make_document(
     name: str, source: Path, words: list[Word], relations: list[_Relation], largest_tree: bool
 ) -> TreebankDocument:
-    _check_ranges(relations, len(words), source)
+    for relation in relations:
+        if max(end for _, end in (*relation.dependent, *relation.head)) > len(words):
+            problem = f"names tokens beyond the {len(words)} of its document"
+            raise RstError(Errors.R143.format(line=relation.line, source=source, problem=problem))
     place = f"document {name} of {source}"
     starts = _edu_starts(words, relations)
     links, linked = _link_edus(relations, starts, source)
@@ -232,18 +210,18 @@ def _make_document(
     if not linked:
         raise RstError(Errors.R109.format(source=place, n_edus=len(starts)))
     starts = _drop_marks_within_tokens(words, starts, linked)
-    kept = _choose_tree(links, linked, place, largest_tree)
+    tree = _choose_tree(links, linked, place, largest_tree)
+    kept = sorted(tree)
     position = {edu: index for index, edu in enumerate(kept)}
+    links = {
+        position[edu]: _Link(position[link.head], link.relation)
+        for edu, link in links.items()
+        if edu in position
+    }
     sentence_starts = _sentence_starts(words, relations)
     sentence_of_word = list(accumulate(int(i in sentence_starts) for i in range(len(words))))
-    root = _rebuild(
-        {
-            position[edu]: _Link(position[link.head], link.relation)
-            for edu, link in links.items()
-            if edu in position
-        },
-        [sentence_of_word[starts[edu]] for edu in kept],
-    )
+    sentences = [sentence_of_word[starts[edu]] for edu in kept]
+    root = _rebuild([position[edu] for edu in tree], links, sentences)
     tokens = _tokens_of_edus(words, starts, sentence_starts)
     removed = [
         (bisect_left(kept, edu), own.text) for edu, own in enumerate(tokens) if edu not in position
@@ -251,13 +229,6 @@ def _make_document(
     tokens = [tokens[edu] for edu in kept]
     edus = [edu.text for edu in tokens]
     return TreebankDocument(edus, root, name, shown_path(source), removed, tokens=tokens)
-
-
-def _check_ranges(relations: list[_Relation], n_words: int, source: Path) -> None:
-    for relation in relations:
-        if max(end for _, end in (*relation.dependent, *relation.head)) > n_words:
-            problem = f"names tokens beyond the {n_words} of its document"
-            raise RstError(Errors.R143.format(line=relation.line, source=source, problem=problem))
 
 
 def _edu_starts(words: list[Word], relations: list[_Relation]) -> list[int]:
@@ -277,10 +248,8 @@ def _drop_marks_within_tokens(words: list[Word], starts: list[int], linked: set[
     slips: set[int] = set()
     for index in starts:
         written = words[index].written
-        n_words = written.n_words if written else 1
-        marks = marked.intersection(range(index, index + n_words))
-        if len(marks) > 1:
-            slips |= marks
+        marks = marked.intersection(range(index, index + (written.n_words if written else 1)))
+        slips |= marks if len(marks) > 1 else set()
     cleaned = [start for start in starts if start not in slips]
     return cleaned if max(linked) < len(cleaned) else starts
 
@@ -303,10 +272,8 @@ def _link_edus(
 
 
 def _edus_of(ranges: list[Range], starts: list[int]) -> Unit:
-    edus: set[int] = set()
-    for start, end in ranges:
-        edus.update(range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)))
-    return tuple(sorted(edus))
+    bounds = [(bisect_right(starts, a) - 1, bisect_right(starts, b - 1)) for a, b in ranges]
+    return tuple(sorted({edu for first, end in bounds for edu in range(first, end)}))
 
 
 def _link_fragments(units: set[Unit]) -> dict[int, int]:
@@ -331,14 +298,14 @@ def _first_fragment(edu: int, heads: dict[int, int]) -> int:
 def _choose_tree(
     links: dict[int, _Link], linked: set[int], place: str, largest_tree: bool
 ) -> list[int]:
-    """Find the EDUs of the only or largest tree, in text order."""
+    """Find the EDUs of the only or largest tree, heads before their dependents."""
     dependents = _dependents(links)
     trees: list[list[int]] = []
     for root in sorted(linked - links.keys()):
         tree = [root]
         for edu in tree:  # the list grows while it is gone through
-            tree.extend(dependents.get(edu, ()))
-        trees.append(sorted(tree))
+            tree.extend(dependents[edu])
+        trees.append(tree)
     outside = linked.difference(*trees)
     if outside:
         node, problem = f"EDU {min(outside) + 1}", "is attached to itself through a cycle"
@@ -350,34 +317,40 @@ def _choose_tree(
 
 
 def _dependents(links: dict[int, _Link]) -> dict[int, list[int]]:
-    dependents: dict[int, list[int]] = {}
+    dependents: dict[int, list[int]] = defaultdict(list)
     for edu, link in links.items():
-        dependents.setdefault(link.head, []).append(edu)
+        dependents[link.head].append(edu)
     return dependents
 
 
-def _rebuild(links: dict[int, _Link], sentences: list[int]) -> NaryNode:
+def _rebuild(heads_first: list[int], links: dict[int, _Link], sentences: list[int]) -> NaryNode:
     """Build the tree over all EDUs; `sentences` has the number of the sentence of each."""
     dependents = _dependents(links)
-    heads_first = [edu for edu in range(len(sentences)) if edu not in links]
-    for edu in heads_first:  # the list grows while it is gone through
-        heads_first.extend(dependents.get(edu, ()))
     nodes: dict[int, NaryNode] = {}
     for head in reversed(heads_first):
         node = NaryNode(head, head + 1)
-        left, right, crossing = _adjacent(head, dependents.pop(head, []), nodes)
+        left, right, crossing = _adjacent(head, dependents[head], nodes)
         if crossing:
             dependents[links[head].head].extend(crossing)
         while left or right:
-            if right and not (left and _left_joins_first(left[-1], head, right[-1], sentences)):
-                relation = links[right[-1]].relation
-                joining = [right.pop()]
-                while right and links[right[-1]].relation == relation and _has_nuclei(relation):
-                    joining.append(right.pop())
-            else:
-                relation = links[left[-1]].relation
-                joining = [left.pop()]
-            node = _join(node, [nodes.pop(edu) for edu in joining], relation)
+            side = left or right
+            if left and right:
+                n_left = sentences[head] - sentences[left[-1]]
+                n_right = sentences[right[-1]] - sentences[head]
+                side = left if 2 * n_left < n_right else right
+            relation = links[side[-1]].relation
+            is_multinuclear = normalize_relation(relation) in MULTINUCLEAR
+            children = [NaryChild(NUCLEUS, relation if is_multinuclear else SPAN, node)]
+            role = NUCLEUS if is_multinuclear else SATELLITE
+            children.append(NaryChild(role, relation, nodes[side.pop()]))
+            while (
+                is_multinuclear
+                and right
+                and side is right
+                and links[right[-1]].relation == relation
+            ):
+                children.append(NaryChild(NUCLEUS, relation, nodes[right.pop()]))
+            node = NaryNode.over(children)
         nodes[head] = node
     return nodes[heads_first[0]]
 
@@ -404,23 +377,6 @@ def _adjacent(
     return left[::-1], right[::-1], crossing
 
 
-def _left_joins_first(left: int, head: int, right: int, sentences: list[int]) -> bool:
-    return 2 * (sentences[head] - sentences[left]) < sentences[right] - sentences[head]
-
-
-def _has_nuclei(relation: str) -> bool:
-    return normalize_relation(relation) in MULTINUCLEAR
-
-
-def _join(node: NaryNode, others: list[NaryNode], relation: str) -> NaryNode:
-    if _has_nuclei(relation):
-        children = [NaryChild(NUCLEUS, relation, child) for child in (node, *others)]
-    else:
-        children = [NaryChild(NUCLEUS, SPAN, node)]
-        children += [NaryChild(SATELLITE, relation, other) for other in others]
-    return NaryNode.over(children)
-
-
 def _sentence_starts(words: list[Word], relations: list[_Relation]) -> set[int]:
     """Find the words that begin a sentence: `.tok` files do not say, but `.rels` files do."""
     starts = {index for index, word in enumerate(words) if word.starts_sentence}
@@ -432,22 +388,18 @@ def _sentence_starts(words: list[Word], relations: list[_Relation]) -> set[int]:
 def _tokens_of_edus(
     words: list[Word], starts: list[int], sentence_starts: set[int]
 ) -> list[EduTokens]:
-    bounds = pairwise([*starts, len(words)])
-    return [_edu_tokens(words, start, end, sentence_starts) for start, end in bounds]
-
-
-def _edu_tokens(words: list[Word], start: int, end: int, sentence_starts: set[int]) -> EduTokens:
-    tokens = EduTokens([], [])
-    index = start
-    while index < end:
-        form, space_after, n_words = words[index].form, words[index].space_after, 1
-        written = words[index].written
-        if written and index + written.n_words <= end:
-            form, space_after, n_words = written
-        tokens.words.append(form)
-        tokens.sentence_starts.append(index in sentence_starts)
-        index += n_words
-        next_form = words[index].form if index < len(words) else ""
-        is_joined = any(map(is_unspaced, form[-1:] + next_form[:1]))
-        tokens.spaces.append(space_after and not is_joined)
-    return tokens
+    found: list[EduTokens] = []
+    for index, end in pairwise([*starts, len(words)]):
+        found.append(EduTokens([], []))
+        while index < end:
+            form, space_after, n_words = words[index].form, words[index].space_after, 1
+            written = words[index].written
+            if written and index + written.n_words <= end:
+                form, space_after, n_words = written
+            found[-1].words.append(form)
+            found[-1].sentence_starts.append(index in sentence_starts)
+            index += n_words
+            next_form = words[index].form if index < len(words) else ""
+            is_joined = any(map(is_unspaced, form[-1:] + next_form[:1]))
+            found[-1].spaces.append(space_after and not is_joined)
+    return found

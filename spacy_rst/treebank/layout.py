@@ -32,17 +32,16 @@ GUM_BLOCKS = "newpar_block"
 # GUM: "sp who:::"#Ann" (2 s) | p (2 s)" are two elements that begin and last two sentences.
 GUM_ELEMENT = re.compile(r'(\w+)((?: [\w.-]+:::"[^"]*")*) \((\d+) s\)')
 GUM_SPEAKER = re.compile(r'who:::"#?([^"]*)"')
-GUM_KINDS = {"head": HEADING, "item": ITEM, "caption": CAPTION, "row": ROW, "quote": QUOTATION}
-GUM_KINDS |= {"sp": TURN}
+GUM_KINDS = {"head": HEADING, "item": ITEM, "caption": CAPTION, "row": ROW, "sp": TURN}
+GUM_KINDS["quote"] = QUOTATION
 GUM_DIVISIONS = frozenset({"p", "lg"} | GUM_KINDS.keys())
-# Inside of these, quotations and speech are part of the text that runs on.
+# Quotations and speech inside running text do not divide it.
 GUM_RUNNING_TEXT = frozenset({"p", "head", "caption"})
+GUM_INLINE = frozenset({"quote", "sp"})
 GCDT_KINDS = {"list": ITEM, "longquote": QUOTATION, "speaker": TURN}
-# What begins with a heading, and the heading's level.
-GCDT_SECTIONS = {"text": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+GCDT_SECTIONS = {"text": 1, "section": 2, "subsection": 3, "subsubsection": 4}  # heading levels
 GCDT_TAG = re.compile(r'<(?P<end>/?)(?P<name>[a-z]+)(?: who="#?(?P<speaker>[^"]*)")?[^>]*>')
-# A document's text may differ from its EDUs' in a letter here and there.
-LARGEST_DIFFERENCE = 0.01
+LARGEST_DIFFERENCE = 0.01  # the share of letters in which a text may differ from its EDUs
 
 
 @dataclass(eq=False)
@@ -56,12 +55,8 @@ class _Part:
 
 
 def read_layouts(folder: Path) -> dict[str, Layout | RstError]:
-    """Read the layout of all documents in a folder.
-
-    folder (Path): A folder, which is searched with all folders below it.
-    RETURNS (dict[str, Layout | RstError]): Text and blocks by the names of the documents, or why
-        they cannot be read. CoNLL-U files that know nothing of layout are left out.
-    """
+    """Read text and blocks of all documents in a folder by their names, or why they cannot be
+    read. CoNLL-U files without layout are left out."""
     found: dict[str, Layout | RstError] = {}
     for path in list_files(folder, (CONLLU_SUFFIX, XML_SUFFIX)):
         try:
@@ -72,7 +67,7 @@ def read_layouts(folder: Path) -> dict[str, Layout | RstError]:
                 if isinstance(words, RstError):
                     found[name] = words
                 elif any(word.comments and GUM_BLOCKS in word.comments for word in words):
-                    found[name] = read_gum_layout(words)
+                    found[name] = _lay_out(_gum_blocks(words))
         except (OSError, UnicodeDecodeError, RstError) as error:
             found[path.stem] = in_file(error, path)
     return found
@@ -81,16 +76,15 @@ def read_layouts(folder: Path) -> dict[str, Layout | RstError]:
 def _lay_out(blocks: Iterable[tuple[str, _Part]]) -> Layout:
     """Write the texts of blocks one after the other."""
     found: list[Block] = []
-    texts: list[str] = []
-    position = 0
+    written = ""
     for text, part in blocks:
+        written += BLOCK_BREAK if written else ""
         continues = part.is_begun and part.kind != PARAGRAPH
-        end = position + len(text)
-        found.append(Block(position, end, part.kind, part.level, part.speaker, continues))
-        texts.append(text)
+        ends = len(written), len(written) + len(text)
+        found.append(Block(*ends, part.kind, part.level, part.speaker, continues))
         part.is_begun = True
-        position = end + len(BLOCK_BREAK)
-    return Layout.verbatim(BLOCK_BREAK.join(texts), found)
+        written += text
+    return Layout.verbatim(written, found)
 
 
 @dataclass(eq=False)
@@ -101,15 +95,6 @@ class _GumElement:
     part: _Part = field(default_factory=_Part)
 
 
-def read_gum_layout(words: Sequence[Word]) -> Layout:
-    """Make the text and the blocks of a document of GUM.
-
-    words (Sequence[Word]): Its words, with comments on their sentences.
-    RETURNS (Layout): The text as it is written, and the blocks.
-    """
-    return _lay_out(_gum_blocks(words))
-
-
 def _gum_blocks(words: Sequence[Word]) -> Iterator[tuple[str, _Part]]:
     open_elements: list[_GumElement] = []
     text, part = "", _Part()
@@ -117,11 +102,15 @@ def _gum_blocks(words: Sequence[Word]) -> Iterator[tuple[str, _Part]]:
     for comments, sentence in _sentences(words):
         elements = [element for element in open_elements if element.n_sentences > 0]
         is_divided = any(e.n_sentences <= 0 and e.name in GUM_DIVISIONS for e in open_elements)
-        for element in _begun_elements(comments):
-            if _divides(element, elements):
+        for name, attributes, n_sentences in GUM_ELEMENT.findall(comments.get(GUM_BLOCKS, "")):
+            element = _GumElement(name, attributes, int(n_sentences))
+            if not element.n_sentences:
+                continue
+            is_inline = name in GUM_INLINE and any(e.name in GUM_RUNNING_TEXT for e in elements)
+            if name in GUM_DIVISIONS and not is_inline:
                 is_divided = True
                 element.part = _gum_part(element, elements, has_title)
-                has_title |= element.name == "head"
+                has_title |= name == "head"
             elif elements:
                 element = replace(element, name="", part=elements[-1].part)
             elements.append(element)
@@ -150,38 +139,19 @@ def _sentences(words: Sequence[Word]) -> Iterator[tuple[Mapping[str, str], str]]
         yield words[start].comments or {}, "".join(pieces[start:end])
 
 
-def _begun_elements(comments: Mapping[str, str]) -> list[_GumElement]:
-    found = GUM_ELEMENT.findall(comments.get(GUM_BLOCKS, ""))
-    elements = [_GumElement(name, attributes, int(n)) for name, attributes, n in found]
-    return [element for element in elements if element.n_sentences]
-
-
-def _divides(element: _GumElement, around: Sequence[_GumElement]) -> bool:
-    if element.name in ("quote", "sp"):
-        return not any(outer.name in GUM_RUNNING_TEXT for outer in around)
-    return element.name in GUM_DIVISIONS
-
-
 def _gum_part(element: _GumElement, around: Sequence[_GumElement], has_title: bool) -> _Part:
     outer = around[-1].part if around else _Part()
     kind = GUM_KINDS.get(element.name)
     if kind is None:
         return outer
     speaker = GUM_SPEAKER.search(element.attributes) if kind == TURN else None
-    level = 0
-    if kind == HEADING:
-        level = 2 if has_title else 1
-    elif kind in (ITEM, QUOTATION):
-        level = 1 + sum(other.name == element.name for other in around)
+    depth = 1 + sum(other.name == element.name for other in around)
+    level = {HEADING: 2 if has_title else 1, ITEM: depth, QUOTATION: depth}.get(kind, 0)
     return _Part(kind, level, speaker[1] if speaker else outer.speaker)
 
 
 def read_gcdt_layout(xml: str) -> Layout:
-    """Read the text and the blocks of a document of GCDT.
-
-    xml (str): Its file, in which each tag has a line of its own. It need not be well-formed.
-    RETURNS (Layout): The text, and the blocks.
-    """
+    """Read a document of GCDT: each tag has a line of its own, but need not be closed."""
     return _lay_out(_gcdt_blocks(xml))
 
 
@@ -200,15 +170,9 @@ def _gcdt_blocks(xml: str) -> Iterator[tuple[str, _Part]]:
         if tag and tag["end"]:
             parts = parts[:-1] or [_Part()]
         elif tag:
-            parts.append(_gcdt_part(tag["name"], tag["speaker"], parts[-1]))
+            kind, speaker = GCDT_KINDS.get(tag["name"]), tag["speaker"] or parts[-1].speaker
+            parts.append(_Part(kind, int(kind != TURN), speaker) if kind else parts[-1])
             heading_level = GCDT_SECTIONS.get(tag["name"], 0)
-
-
-def _gcdt_part(name: str, speaker: str | None, outer: _Part) -> _Part:
-    kind = GCDT_KINDS.get(name)
-    if kind is None:
-        return outer
-    return _Part(kind, level=int(kind != TURN), speaker=speaker or outer.speaker)
 
 
 def _gcdt_paragraph(
@@ -219,25 +183,16 @@ def _gcdt_paragraph(
     elif heading_level and len(lines) == 1 and lines[0][-1] not in SENTENCE_ENDS:
         yield lines[0], _Part(HEADING, heading_level, part.speaker)
     else:
-        yield _join_sentences(lines), part
-
-
-def _join_sentences(lines: Sequence[str]) -> str:
-    text = ""
-    for line in lines:
-        is_close = not text or is_unspaced(text[-1]) or is_unspaced(line[0])
-        text += line if is_close else f" {line}"
-    return text
+        text = ""
+        for line in lines:
+            is_close = not text or is_unspaced(text[-1]) or is_unspaced(line[0])
+            text += line if is_close else f" {line}"
+        yield text, part
 
 
 def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:
-    """Give a document its layout, and the text of its EDUs as people write it.
-
-    document (TreebankDocument): The document, whose EDUs have a space between all tokens.
-    layout (Layout): Its text and blocks.
-    RETURNS (TreebankDocument): The document with tokens and blocks.
-    RAISES (RstError): If the texts differ.
-    """
+    """Give a document, in whose EDUs all tokens stand apart, its layout and the text as people
+    write it."""
     places = [place for place, character in enumerate(layout.text) if not character.isspace()]
     words = [edu.split() for edu in document.edus]
     written = "".join(word for edu in words for word in edu)
@@ -257,12 +212,8 @@ def _tokens(words: Sequence[Sequence[str]], places: Sequence[int]) -> list[EduTo
     ends = accumulate(len(word) for edu in words for word in edu)
     following = [*places[1:], places[-1] + 1]
     spaces = (following[end - 1] > places[end - 1] + 1 for end in ends)
-    return [
-        EduTokens(
-            [ESCAPED_BRACKETS.get(word, word) for word in edu], list(islice(spaces, len(edu)))
-        )
-        for edu in words
-    ]
+    forms = ([ESCAPED_BRACKETS.get(word, word) for word in edu] for edu in words)
+    return [EduTokens(own_forms, list(islice(spaces, len(own_forms)))) for own_forms in forms]
 
 
 def _blocks_of_edus(

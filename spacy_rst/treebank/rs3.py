@@ -16,9 +16,7 @@ are not part of the tree.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +38,7 @@ from .document import (
 from .files import shown_path
 from .text import clean_edu_text, starts_paragraph
 
+SEGMENT = "segment"
 MULTINUC = "multinuc"
 MONONUC = "rst"
 UNNAMED_RELATION = "joint"  # two nuclei that a file joins without naming a relation
@@ -58,10 +57,6 @@ class _Rs3Node:
     nuclei: list[tuple[str, _Rs3Node]] = field(default_factory=list)
     satellites: list[tuple[str, _Rs3Node]] = field(default_factory=list)
     built: NaryNode | None = None
-
-    @property
-    def is_segment(self) -> bool:
-        return self.type == "segment"
 
 
 def read_rs3(path: str | Path, *, largest_tree: bool = False) -> TreebankDocument:
@@ -92,19 +87,20 @@ def parse_rs3(
     """
     xml = _parse_xml(content, source)
     nodes = _read_nodes(xml, source)
-    declared = _declared_relations(xml)
+    relations = xml.iterfind("header/relations/rel")
+    declared = [(relation.get("name", ""), relation.get("type", "")) for relation in relations]
     _link(nodes, declared, source)
     tree = _choose_tree(nodes, source, largest_tree)
     linked = {node.id for node in tree}
     kept: list[_Rs3Node] = []
     removed: list[tuple[int, str]] = []
-    for segment in (node for node in nodes.values() if node.is_segment):
-        if segment.id in linked and not segment.text:
-            raise _problem(segment, source, "belongs to the tree but has no text")
-        if segment.id in linked:
-            kept.append(segment)
+    for segment in (node for node in nodes.values() if node.type == SEGMENT):
+        if segment.id not in linked:
+            removed += [(len(kept), segment.text)] if segment.text else []
         elif segment.text:
-            removed.append((len(kept), segment.text))
+            kept.append(segment)
+        else:
+            raise _problem(segment, source, "belongs to the tree but has no text")
     position = {segment.id: index for index, segment in enumerate(kept)}
     for node in reversed(tree):
         node.built = _build(node, position, source)
@@ -125,9 +121,7 @@ def _problem(node: _Rs3Node, source: str, problem: str) -> RstError:
 
 def _parse_xml(content: str | bytes, source: str) -> Element:
     if isinstance(content, str):
-        content = content.encode("utf8", errors="replace")
-        declaration = re.match(rb"\s*<\?xml[^>]*\?>", content)
-        content = content[declaration.end() :] if declaration else content
+        content = content.encode(errors="replace").decode().lstrip()
     try:
         return defusedxml.ElementTree.fromstring(content, forbid_dtd=True)
     except defusedxml.DefusedXmlException as error:
@@ -136,24 +130,18 @@ def _parse_xml(content: str | bytes, source: str) -> Element:
         raise RstError(Errors.R102.format(source=source, error=error)) from error
 
 
-def _declared_relations(xml: Element) -> list[tuple[str, str]]:
-    relations = xml.iterfind("header/relations/rel")
-    return [(relation.get("name", ""), relation.get("type", "")) for relation in relations]
-
-
 def _read_nodes(xml: Element, source: str) -> dict[str, _Rs3Node]:
     nodes: dict[str, _Rs3Node] = {}
-    for element in xml.iterfind("body/*"):
-        if element.tag not in ("segment", "group"):
-            continue
+    elements = (element for element in xml.iterfind("body/*") if element.tag in (SEGMENT, "group"))
+    for element in elements:
         node_id = element.get("id")
         if node_id is None or node_id in nodes:
             problem = f"has a node without an id or with one used twice ({node_id})"
             raise RstError(Errors.R105.format(node="The body", source=source, problem=problem))
-        text = "".join(element.itertext()) if element.tag == "segment" else ""
+        text = "".join(element.itertext()) if element.tag == SEGMENT else ""
         nodes[node_id] = _Rs3Node(
             id=node_id,
-            type="segment" if element.tag == "segment" else element.get("type", SPAN),
+            type=SEGMENT if element.tag == SEGMENT else element.get("type", SPAN),
             parent=element.get("parent") or None,
             relation=element.get("relname", "").strip() or SPAN,
             text=clean_edu_text(text),
@@ -175,24 +163,24 @@ def _link(nodes: dict[str, _Rs3Node], declared: list[tuple[str, str]], source: s
         if parent is None:
             raise _problem(node, source, f"is attached to {node.parent}, which does not exist")
         types = types_of[node.relation]
-        if node.relation.lower() == SPAN:
-            is_nucleus = True
-        elif parent.type == MULTINUC:
-            is_nucleus = MULTINUC in types or not types
-        else:
-            is_nucleus = types == {MULTINUC}
+        is_nucleus = node.relation.lower() == SPAN or types == {MULTINUC}
+        if parent.type == MULTINUC:
+            is_nucleus |= MULTINUC in types or not types
         (parent.nuclei if is_nucleus else parent.satellites).append((node.relation, node))
 
 
 def _choose_tree(nodes: dict[str, _Rs3Node], source: str, largest_tree: bool) -> list[_Rs3Node]:
     """Find the nodes of the only or largest tree, parents first. Segments that stand alone beside
     it are left out."""
-    forest = [list(_reachable(node)) for node in nodes.values() if node.parent is None]
+    forest = [[node] for node in nodes.values() if node.parent is None]
+    for tree in forest:
+        for node in tree:  # the list grows while it is gone through
+            tree.extend(child for _, child in (*node.nuclei, *node.satellites))
     reached = {node.id for tree in forest for node in tree}
     for node in nodes.values():
         if node.id not in reached:
             raise _problem(node, source, "is part of a cycle, or attached to one")
-    sizes = [sum(node.is_segment for node in tree) for tree in forest]
+    sizes = [sum(node.type == SEGMENT for node in tree) for tree in forest]
     trees = [(tree[0], size) for tree, size in zip(forest, sizes, strict=True) if size > 1]
     if len(trees) > 1 and not largest_tree:
         names = " and ".join(f"{root.id} ({size} segments)" for root, size in trees)
@@ -200,14 +188,6 @@ def _choose_tree(nodes: dict[str, _Rs3Node], source: str, largest_tree: bool) ->
     if not trees and sum(sizes) > 1:
         raise RstError(Errors.R109.format(source=source, n_edus=sum(sizes)))
     return forest[sizes.index(max(sizes))]
-
-
-def _reachable(root: _Rs3Node) -> Iterator[_Rs3Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(child for _, child in (*node.nuclei, *node.satellites))
 
 
 def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | None:
@@ -218,8 +198,10 @@ def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | 
     if node.id in position:
         leaf = NaryNode(position[node.id], position[node.id] + 1)
         children.append(NaryChild(NUCLEUS, SPAN, leaf))
-    if len(children) > 1:
-        children = _name_nuclei(children)
+    if len(children) > 1:  # those without a relation get the one that the other nuclei carry
+        named = Counter(nucleus.relation for nucleus in children if nucleus.relation != SPAN)
+        common = named.most_common(1)[0][0] if named else UNNAMED_RELATION
+        children = [n._replace(relation=common) if n.relation == SPAN else n for n in children]
     has_nucleus = bool(children)
     children += [
         NaryChild(SATELLITE, relation, child.built)
@@ -234,10 +216,3 @@ def _build(node: _Rs3Node, position: dict[str, int], source: str) -> NaryNode | 
     if any(left.node.end != right.node.start for left, right in pairwise(built.children)):
         raise _problem(node, source, "has parts that do not lie side by side in the text")
     return built
-
-
-def _name_nuclei(nuclei: list[NaryChild]) -> list[NaryChild]:
-    """Give nuclei without a relation of their own the one that the other nuclei carry."""
-    named = Counter(nucleus.relation for nucleus in nuclei if nucleus.relation != SPAN)
-    common = named.most_common(1)[0][0] if named else UNNAMED_RELATION
-    return [n._replace(relation=common) if n.relation == SPAN else n for n in nuclei]

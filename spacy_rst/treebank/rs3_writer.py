@@ -22,29 +22,17 @@ Relation = tuple[str, str]  # name and type
 
 
 class _Facts(NamedTuple):
-    """What the Doc of a tree knows beyond it.
+    """What the Doc of a tree knows beyond it."""
 
-    declared: The relations that its treebank declares.
-    unlinked: Units beside the tree, each with the EDU before which it stands.
-    joined: Nodes whose nuclei belong to the group of their parent. None if unknown.
-    """
-
-    declared: list[Relation]
-    unlinked: list[tuple[int, str]]
-    joined: set[tuple[int, int]] | None
+    declared: list[Relation]  # what the treebank declares
+    unlinked: list[tuple[int, str]]  # units beside the tree, with the EDU before which each stands
+    joined: set[tuple[int, int]] | None  # nodes whose nuclei belong to the group of their parent
 
 
 def write_rs3(tree: RstTree) -> str:
-    """Write a tree as rs3.
-
-    The header declares all relation classes, so that an editor offers them. A tree on a Doc that
-    was read from a treebank is written as it was there: with units beside it, such as headlines,
-    with nuclei in the same groups, and, if it kept its labels, with the relations that the treebank
-    declared. In other trees, nuclei that follow each other under one relation form one group.
-
-    tree (RstTree): The tree.
-    RETURNS (str): The XML.
-    """
+    """Write a tree as rs3. On a Doc that was read from a treebank it is written as it was there,
+    with units beside it, groups and declared relations. Otherwise, nuclei that follow each other
+    under one relation form one group, and all classes are declared for an editor to offer."""
     from ..tree import edu_text
 
     facts = _facts_of(tree)
@@ -68,7 +56,8 @@ def write_rs3(tree: RstTree) -> str:
     lines += ["    </relations>", "  </header>", "  <body>"]
     for number, (_, text, leaf) in enumerate(units, start=1):
         link = "" if leaf is None else _link(leaf, ids, wrappers)
-        lines.append(f'    <segment id="{number}"{link}>{escape(_legal(text))}</segment>')
+        text = escape(ILLEGAL_IN_XML.sub("\ufffd", text))
+        lines.append(f'    <segment id="{number}"{link}>{text}</segment>')
     for node in groups:
         kind = MULTINUC if node.nuclearity == "NN" else SPAN
         link = _link(node, ids, wrappers)
@@ -87,9 +76,8 @@ def _facts_of(tree: RstTree) -> _Facts:
     from ..doc import DECLARED_KEY, JOINED_KEY, UNLINKED_KEY, get_meta
 
     starts = [edu.start_char for edu in tree.edus]  # type: ignore[union-attr]
-    declared, unlinked, joined = (
-        get_meta(doc, key) for key in (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
-    )
+    keys = (DECLARED_KEY, UNLINKED_KEY, JOINED_KEY)
+    declared, unlinked, joined = (get_meta(doc, key) for key in keys)
     try:
         return _Facts(
             [(str(name), str(kind)) for name, kind in declared or ()],
@@ -97,8 +85,7 @@ def _facts_of(tree: RstTree) -> _Facts:
             None if joined is None else {(start, end) for start, end in joined},
         )
     except (TypeError, ValueError) as error:
-        keys = f"{DECLARED_KEY}, {UNLINKED_KEY} or {JOINED_KEY}"
-        raise RstError(Errors.R114.format(keys=keys, error=error)) from error
+        raise RstError(Errors.R114.format(keys=" or ".join(keys), error=error)) from error
 
 
 def _inventory(tree: RstTree, declared: Iterable[Relation]) -> list[Relation]:
@@ -121,9 +108,9 @@ def _group_of(node: RstNode, joined: set[tuple[int, int]] | None) -> RstNode | N
         return None
     if not node.nuclearity == parent.nuclearity == "NN":
         return None
-    known = None if joined is None else (node.start, node.end) in joined
-    is_joined = node.relation == parent.relation if known is None else known
-    return parent if is_joined else None
+    if joined is None:
+        return parent if node.relation == parent.relation else None
+    return parent if (node.start, node.end) in joined else None
 
 
 def _needs_wrapper(node: RstNode, multinuclear: set[str]) -> bool:
@@ -150,9 +137,5 @@ def _link(node: RstNode, ids: dict[int, int], wrappers: dict[int, int]) -> str:
     return f' parent="{target}" relname={_quoted(node.relation_to_parent or "")}'
 
 
-def _legal(text: str) -> str:
-    return ILLEGAL_IN_XML.sub("\ufffd", text)
-
-
 def _quoted(value: str) -> str:
-    return quoteattr(_legal(value))
+    return quoteattr(ILLEGAL_IN_XML.sub("\ufffd", value))

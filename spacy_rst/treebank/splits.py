@@ -17,53 +17,38 @@ SPLIT_NAMES = ("train", "dev", "test")
 SPLIT_COLUMNS = ("treebank", "doc", "split", "source")
 PAPER_TEST_SIZE = 38
 ALL_OTHERS = "*"
-OFFICIAL_SPLITS_FILE = Path(__file__).parent / "splits.tsv"
 PART_OF_DOCUMENT = re.compile(r"_part_\d+$")  # ru.rrt: the trees of one document, a file each
 
 
 class SplitTable:
-    """The splits of one or more treebanks, as a TSV file lists them.
-
-    The file has the columns treebank, doc and split; further ones are ignored. The document "*"
-    stands for all that have no row of their own.
-    """
+    """The splits of treebanks, as a TSV file with the columns treebank, doc and split lists them.
+    The document "*" stands for all that have no row of their own."""
 
     def __init__(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """rows (Iterable[Tuple[str, str, str]]): Treebank, document and split."""
+        """Collect rows of treebank, document and split."""
         self._splits: dict[tuple[str, str], list[str]] = {}
         for treebank, doc, split in rows:
             self._splits.setdefault((treebank, doc), []).append(split)
 
     @classmethod
     def from_file(cls, path: str | Path) -> SplitTable:
-        """Read a table.
-
-        path (Union[str, Path]): The TSV file.
-        RETURNS (SplitTable): The table.
-        """
+        """Read a table."""
         rows = read_table(path, SPLIT_COLUMNS[:3])
         return cls((row["treebank"], row["doc"], row["split"]) for _, row in rows)
 
     @classmethod
     def official(cls) -> SplitTable:
-        """RETURNS (SplitTable): The official splits of public treebanks, which the package brings
-        along; `treebanks` lists them."""
-        return cls.from_file(OFFICIAL_SPLITS_FILE)
+        """Read the official splits of public treebanks, which the package brings along."""
+        return cls.from_file(Path(__file__).with_name("splits.tsv"))
 
     @property
     def treebanks(self) -> list[str]:
-        """RETURNS (List[str]): The treebanks in the table."""
+        """The treebanks in the table."""
         return sorted({treebank for treebank, _ in self._splits})
 
     def split_of(self, name: str, treebank: str, source: str = "") -> str | None:
-        """Look a document up.
-
-        name (str): Its name. The parts of a document, `NAME_part_3`, share its split.
-        treebank (str): Its treebank.
-        source (str): Its file. Where a document stands in several splits (an extra annotation
-            of it, say), the file's folder decides.
-        RETURNS (Optional[str]): The split, None for a document that the table does not list.
-        """
+        """Look up the split of a document, which its parts `NAME_part_3` share. Where it stands in
+        several (an extra annotation of it, say), the folder of its file decides."""
         for candidate in (name, PART_OF_DOCUMENT.sub("", name), ALL_OTHERS):
             splits = self._splits.get((treebank, candidate))
             if splits:
@@ -79,15 +64,9 @@ def draw_splits(
     n_test: int = PAPER_TEST_SIZE,
     n_dev: int = PAPER_TEST_SIZE,
 ) -> dict[str, str]:
-    """Draw splits where a treebank gives none. A language with few documents gives at most a fifth
-    of them to each of dev and test.
-
-    names (Collection[str]): The documents; parts of one document stay together.
-    seed (int): The same seed draws the same documents on every machine.
-    n_test (int): How many documents to hold out for the test, the paper's 38 by default.
-    n_dev (int): How many to hold out for development.
-    RETURNS (Dict[str, str]): Document -> split.
-    """
+    """Draw a split for each document where a treebank gives none: at most a fifth of the documents
+    for each of dev and test. The same seed draws the same documents on every machine, and parts of
+    a document stay together."""
     documents = {PART_OF_DOCUMENT.sub("", name) for name in names}
     most = max(1, len(documents) // 5) if len(documents) > 2 else 0
     n_test, n_dev = min(n_test, most), min(n_dev, most)

@@ -15,27 +15,15 @@ from .syntax import copy_syntax
 
 
 def as_running_text(doc: Doc) -> Doc:
-    """Copy a document without its layout.
-
-    Line breaks are left out, too: an encoder would see them.
-
-    doc (Doc): The gold Doc.
-    RETURNS (Doc): A Doc with the other tokens, the same EDUs, tree and syntax, and an unknown
-        layout.
-    """
-    copy = copy_tokens(doc, [not _is_break(token) for token in doc])
+    """Copy a document without its layout, and without line breaks: an encoder would see them."""
+    copy = copy_tokens(doc, [not token.is_space or "\n" not in token.text for token in doc])
     set_layout(copy, None)
     return copy
 
 
 def copy_tokens(doc: Doc, is_kept: Sequence[bool], words: Sequence[str] | None = None) -> Doc:
-    """Copy a document without some of its tokens, with its EDUs, tree, syntax and layout.
-
-    doc (Doc): The gold Doc.
-    is_kept (Sequence[bool]): Whether each token is kept: at least one of each EDU.
-    words (Sequence[str] | None): What to write for each token, by default what it is.
-    RETURNS (Doc): The copy.
-    """
+    """Copy a document without some of its tokens, with its EDUs, tree, syntax and layout. At least
+    one token of each EDU must be kept."""
     words = [token.text for token in doc] if words is None else words
     kept = [token for token, keep in zip(doc, is_kept, strict=True) if keep]
     places = np.concatenate([[0], np.cumsum(np.array(is_kept, dtype=bool))])
@@ -53,10 +41,6 @@ def copy_tokens(doc: Doc, is_kept: Sequence[bool], words: Sequence[str] | None =
     set_tree(copy, tree and tree.with_edus(list(copy.spans["edus"])))
     _copy_blocks(doc, copy, places)
     return copy
-
-
-def _is_break(token: Token) -> bool:
-    return "\n" in token.text and token.text.isspace()
 
 
 def _has_space(token: Token, following: Token) -> bool:
@@ -78,16 +62,14 @@ def _sentence_starts(doc: Doc, kept: Sequence[Token]) -> list[bool | int | None]
 
 
 def _copy_blocks(doc: Doc, copy: Doc, places: np.ndarray) -> None:
-    blocks = get_layout(doc)
+    blocks = get_layout(doc) or ()
     if LAYOUT_KEY not in doc.spans:
         return
     spans = [copy[places[span.start] : places[span.end]] for span in doc.spans[LAYOUT_KEY]]
-    pairs = zip(blocks or (), spans, strict=True)
-    set_layout(
-        copy,
-        [
-            block._replace(start=span.start_char, end=span.end_char)
-            for block, span in pairs
-            if len(span)
-        ],
-    )
+    pairs = zip(blocks, spans, strict=True)
+    copied = [
+        block._replace(start=span.start_char, end=span.end_char)
+        for block, span in pairs
+        if len(span)
+    ]
+    set_layout(copy, copied)

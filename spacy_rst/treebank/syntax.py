@@ -37,10 +37,7 @@ from .files import list_files, shown_path
 
 ROOT = "ROOT"
 UNKNOWN = "dep"
-UNIVERSAL_TAGS = frozenset({
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
-    "PUNCT", "SCONJ", "SYM", "VERB", "X",
-})  # fmt: skip
+UNIVERSAL_TAGS = frozenset(POS_IDS) - {"", "CONJ", "EOL", "SPACE"}
 UNIVERSAL_LABELS = frozenset({
     "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound",
     "conj", "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat",
@@ -61,40 +58,27 @@ STANFORD_LABELS = {
     "auxpass": "aux", "dobj": "obj", "mark:clf": "clf", "name": "flat", "neg": "advmod",
     "nsubjpass": "nsubj",
 }  # fmt: skip
-# Stanford has one label for what depends on verbs and on nouns.
-STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})
+STANFORD_OBLIQUES = frozenset({"nmod:prep", "nmod:range", "nmod:tmod"})  # under verbs: "obl"
 PREDICATE_TAGS = frozenset({"ADJ", "AUX", "VERB"})
-# The share of a text's characters that the words must match.
-SMALLEST_AGREEMENT = 0.95
+SMALLEST_AGREEMENT = 0.95  # the share of a text's characters that the words must match
 
 Owner = TypeVar("Owner")
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The dependency trees of a document.
-
-    words (list[Word]): Its words.
-    tags (list[str]): Their universal parts of speech.
-    heads (list[int]): The head of each, as its place in the document; a root is its own.
-    labels (list[str]): Their universal labels.
-    sentences (list[int]): The number of the sentence of each.
-    """
+    """The dependency trees of a document, with universal tags and labels."""
 
     words: list[Word]
     tags: list[str]
-    heads: list[int]
+    heads: list[int]  # places in the document; a root is its own head
     labels: list[str]
-    sentences: list[int]
+    sentences: list[int]  # the number of the sentence of each word
 
 
 def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
-    """Read the syntax of all documents in a folder.
-
-    folder (Path): A folder with CoNLL-U files, which is searched with all folders below it.
-    RETURNS (dict[str, Syntax | RstError]): The trees by the names of the documents, or why they
-        cannot be read. Documents whose words have no heads are left out.
-    """
+    """Read the syntax of all documents in a folder by their names, or why it cannot be read.
+    Documents whose words have no heads are left out."""
     found: dict[str, Syntax | RstError] = {}
     for path in list_files(folder, (SUFFIX,)):
         for name, words in read_words(path):
@@ -105,9 +89,8 @@ def read_syntax(folder: Path) -> dict[str, Syntax | RstError]:
                     found[name] = _make_syntax(words)
                 except ValueError as error:
                     node, problem = f"The syntax of document {name}", f"forms no trees: {error}"
-                    message = Errors.R105.format(
-                        node=node, source=shown_path(path), problem=problem
-                    )
+                    source = shown_path(path)
+                    message = Errors.R105.format(node=node, source=source, problem=problem)
                     found[name] = RstError(message)
     return found
 
@@ -149,26 +132,16 @@ def _depths(heads: Sequence[int]) -> list[int]:
 
 
 def set_syntax(doc: Doc, syntax: Syntax) -> bool:
-    """Give a Doc parts of speech, heads, labels and sentences.
-
-    doc (Doc): The Doc. Its text may lack some of the words.
-    syntax (Syntax): The trees.
-    RETURNS (bool): Whether the words are those of the text. Otherwise the Doc stays as it is.
-    """
+    """Give a Doc parts of speech, heads, labels and sentences. Its text may lack some words; where
+    more differ, the Doc stays as it is, and False is returned."""
     words_of_token = _align(doc, syntax.words)
-    if words_of_token is None:
-        return False
-    _Projection(doc, syntax, words_of_token).write()
-    return True
+    if words_of_token is not None:
+        _Projection(doc, syntax, words_of_token).write()
+    return words_of_token is not None
 
 
 def copy_syntax(doc: Doc, copy: Doc, kept: Sequence[int]) -> None:
-    """Give a copy that lacks some tokens the trees of a Doc.
-
-    doc (Doc): The Doc.
-    copy (Doc): The copy.
-    kept (Sequence[int]): The tokens of the Doc that the copy has.
-    """
+    """Give a copy the trees of a Doc, of whose tokens it has those in `kept`."""
     sentences = list(accumulate(int(bool(token.is_sent_start)) for token in doc))
     tags, labels = [token.pos_ for token in doc], [token.dep_ for token in doc]
     syntax = Syntax([], tags, [token.head.i for token in doc], labels, sentences)
@@ -195,17 +168,13 @@ def _align(doc: Doc, words: Sequence[Word]) -> list[list[int]] | None:
 
 def _characters(texts: Iterable[tuple[str, Owner]]) -> tuple[str, list[Owner]]:
     """Collect the characters of texts that people see, and to which text each belongs."""
-    characters: list[str] = []
-    owners: list[Owner] = []
-    for text, owner in texts:
-        seen = [c for c in unicodedata.normalize("NFKC", text) if not _is_invisible(c)]
-        characters += seen
-        owners += [owner] * len(seen)
-    return "".join(characters), owners
-
-
-def _is_invisible(character: str) -> bool:
-    return character.isspace() or unicodedata.category(character) == "Cf"
+    pairs = [
+        (character, owner)
+        for text, owner in texts
+        for character in unicodedata.normalize("NFKC", text)
+        if not character.isspace() and unicodedata.category(character) != "Cf"
+    ]
+    return "".join(character for character, _ in pairs), [owner for _, owner in pairs]
 
 
 def _written_forms(words: Sequence[Word]) -> list[tuple[str, range]]:
@@ -254,15 +223,25 @@ class _Projection:
         self.carriers = self._find_carriers()
         self.word_of_token = self._choose_words()
         self.sentences: list[int] = []
-        self.tags: list[int] = []
+        self.tags: list[str] = []
         self.labels: list[str] = []
-        self.heads = self._attach_roots([self._attach(token) for token in doc])
+        heads: list[int | None] = []
+        for token in doc:
+            head, word, tag, label = self._attach(token)
+            # A token without a word belongs to the sentence before it.
+            before = self.sentences[-1] if self.sentences else 0
+            self.sentences.append(before if word is None else syntax.sentences[word])
+            self.tags.append(tag)
+            self.labels.append(label)
+            heads.append(head)
+        self.heads = self._attach_roots(heads)
 
     def write(self) -> None:
         """Write the trees to the Doc."""
         offsets = np.array(self.heads, dtype=np.int64) - np.arange(len(self.doc))
         deps = [self.doc.vocab.strings.add(label) for label in self.labels]
-        columns = [self.tags, offsets.astype(np.uint64), deps]
+        tags = [POS_IDS[tag] for tag in self.tags]
+        columns = [tags, offsets.astype(np.uint64), deps]
         array = np.stack([np.array(column, np.uint64) for column in columns], axis=1)
         self.doc.from_array([POS, HEAD, DEP], array)  # type: ignore[arg-type]
 
@@ -292,30 +271,23 @@ class _Projection:
                     del self.carriers[word]
         return chosen
 
-    def _attach(self, token: Token) -> int | None:
-        """Find the head of a token, and note its sentence, tag and label. None for a root, or if
+    def _attach(self, token: Token) -> tuple[int | None, int | None, str, str]:
+        """Find the head of a token, its word, tag and label. The head is None for a root, or if
         nothing above it is in the text."""
+        tags, labels = self.syntax.tags, self.syntax.labels
         word = self.word_of_token[token.i]
         if word is not None:
-            self._note(word, self.syntax.tags[word], self.syntax.labels[word])
-            return self._token_above(word, token.i)
+            return self._token_above(word, token.i), word, tags[word], labels[word]
         words = self.words_of_token[token.i]
         cut = next((word for word in words if word in self.carriers), None)
         if cut is not None:
             label = "goeswith" if is_unspaced(token.text[0]) else "flat"
-            self._note(cut, self.syntax.tags[cut], label)
-            return self.carriers[cut]
-        return self._attach_stray(token)
-
-    def _attach_stray(self, token: Token) -> int | None:
+            return self.carriers[cut], cut, tags[cut], label
         tag = "SPACE" if token.is_space else "X"
         if token.i:
-            self._note(None, tag, UNKNOWN)
-            return token.i - 1
+            return token.i - 1, None, tag, UNKNOWN
         known = ((i, word) for i, word in enumerate(self.word_of_token) if word is not None)
-        first, word = next(known, (None, None))
-        self._note(word, tag, UNKNOWN)
-        return first
+        return *next(known, (None, None)), tag, UNKNOWN
 
     def _token_above(self, word: int, token: int) -> int | None:
         heads = self.syntax.heads
@@ -326,13 +298,6 @@ class _Projection:
                 return carrier
         return None
 
-    def _note(self, word: int | None, tag: str, label: str) -> None:
-        """Note what is known of the next token. Without a word it goes to the sentence before."""
-        before = self.sentences[-1:] or [0]
-        self.sentences += before if word is None else [self.syntax.sentences[word]]
-        self.tags.append(POS_IDS[tag])
-        self.labels.append(label)
-
     def _attach_roots(self, heads: list[int | None]) -> list[int]:
         """Complete the trees, so that each sentence has one root: the highest of its tops."""
         tops: dict[int, list[int]] = defaultdict(list)
@@ -340,13 +305,10 @@ class _Projection:
             if head is None or head == token:
                 tops[self.sentences[token]].append(token)
         complete = [token if head is None else head for token, head in enumerate(heads)]
+        depths = [0 if word is None else self.depths[word] for word in self.word_of_token]
         for tokens in tops.values():
-            root = min(tokens, key=lambda token: (self._depth(token), token))
+            root = min(tokens, key=lambda token: (depths[token], token))
             for token in tokens:
                 complete[token] = root
                 self.labels[token] = ROOT if token == root else UNKNOWN
         return complete
-
-    def _depth(self, token: int) -> int:
-        word = self.word_of_token[token]
-        return 0 if word is None else self.depths[word]

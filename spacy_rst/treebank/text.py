@@ -15,44 +15,31 @@ WORDLESS = re.compile(r"[_\W]+")
 
 
 def clean_edu_text(text: str) -> str:
-    """Take layout marks and padding out of an EDU's text.
-
-    text (str): The text as it stands in a file.
-    RETURNS (str): The text on one line with single spaces.
-    """
+    """Put an EDU's text on one line with single spaces, without layout marks."""
     return " ".join(LAYOUT_MARKS.sub(" ", text).split())
 
 
 def starts_paragraph(text: str) -> bool:
-    """RETURNS (bool): Whether a raw EDU text begins with a paragraph mark or, as in PCC, with a
-    blank line."""
+    """Whether a raw EDU text begins with a paragraph mark or, as in PCC, with a blank line."""
     content = text.lstrip()
     padding = text[: len(text) - len(content)]
     return content.startswith(PARAGRAPH_MARK) or BLANK_LINE.search(padding) is not None
 
 
 def ends_paragraph(text: str) -> bool:
-    """RETURNS (bool): Whether a raw EDU text ends with a paragraph mark."""
+    """Whether a raw EDU text ends with a paragraph mark."""
     return text.rstrip().endswith(PARAGRAPH_MARK)
 
 
 def is_blanked(edus: list[str]) -> bool:
-    """Tell whether the words of a document were blanked with underscores, as GUM's reddit texts
-    are for legal reasons.
-
-    edus (List[str]): The texts of all EDUs.
-    RETURNS (bool): Whether most EDUs have no letter or digit but underscores.
-    """
+    """Whether the words of most EDUs were blanked with underscores, as in GUM's reddit texts for
+    legal reasons."""
     blanked = sum("_" in edu and WORDLESS.fullmatch(edu) is not None for edu in edus)
     return bool(edus) and blanked > len(edus) / 2
 
 
 def is_space_tokenized(edus: list[str]) -> bool:
-    """Tell whether a document's text has spaces between all tokens, punctuation too.
-
-    edus (List[str]): The texts of all EDUs.
-    RETURNS (bool): Whether most punctuation marks have a space before them.
-    """
+    """Whether a text has spaces between all tokens: before most punctuation marks, too."""
     text = " ".join(edus)
     apart, attached = len(PUNCTUATION_APART.findall(text)), len(PUNCTUATION_ATTACHED.findall(text))
     return apart > attached

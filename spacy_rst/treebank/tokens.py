@@ -19,28 +19,20 @@ from .text import is_space_tokenized
 
 def make_doc(document: TreebankDocument, lang: str, *, raw_text: bool = False) -> Doc:
     """Make a Doc with EDUs. Where the treebank gives no tokens, the language's tokenizer makes
-    them.
-
-    document (TreebankDocument): The document.
-    lang (str): The language's code.
-    raw_text (bool): Write the text as people do where the treebank sets all tokens apart, and
-        take the tokens that `retokenize` makes of it.
-    RETURNS (Doc): The Doc.
-    """
+    them. With `raw_text`, text whose tokens all stand apart is written as people do."""
     nlp = multilingual_pipeline() if raw_text else blank_pipeline(lang)
     is_spaced_out = is_space_tokenized(document.edus)
     edus = document.tokens
     if edus is None:
         edus = [
-            _split_at_spaces(edu, unescape=raw_text) if is_spaced_out else _tokenize(edu, nlp)
+            _tokenize(edu, nlp, is_spaced_out=is_spaced_out, unescape=raw_text)
             for edu in document.edus
         ]
         _separate_edus(edus, is_spaced_out=is_spaced_out)
     edus = _with_breaks(edus, {block.start for block in document.blocks})
     words = [word for edu in edus for word in edu.words]
     spaces = [space for edu in edus for space in edu.spaces]
-    starts: list[bool | int | None]
-    starts = [start for edu in edus for start in edu.sentence_starts]
+    starts: list[bool | int | None] = [start for edu in edus for start in edu.sentence_starts]
     if raw_text and is_spaced_out:
         spaces = guess_spaces(words, lang)
     doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts or None)
@@ -51,12 +43,8 @@ def make_doc(document: TreebankDocument, lang: str, *, raw_text: bool = False) -
 
 
 def retokenize(doc: Doc) -> Doc | None:
-    """Give a Doc the tokens of a multilingual pipeline.
-
-    doc (Doc): The Doc, with EDUs.
-    RETURNS (Doc | None): A Doc with the same text and EDUs. None where an EDU would begin inside a
-        token.
-    """
+    """Copy a Doc and its EDUs with the tokens of a multilingual pipeline. None where an EDU would
+    begin inside a token."""
     copy = multilingual_pipeline().make_doc(doc.text)
     edus = [copy.char_span(start, end) for start, end in edu_places(doc)]
     if None in edus:
@@ -65,15 +53,11 @@ def retokenize(doc: Doc) -> Doc | None:
     return copy
 
 
-def _tokenize(edu: str, nlp: Language) -> EduTokens:
-    tokens = list(nlp.tokenizer(edu))
-    return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens])
-
-
-def _split_at_spaces(edu: str, *, unescape: bool) -> EduTokens:
-    words = edu.split()
-    if unescape:
-        words = [ESCAPED_BRACKETS.get(word, word) for word in words]
+def _tokenize(edu: str, nlp: Language, *, is_spaced_out: bool, unescape: bool) -> EduTokens:
+    if not is_spaced_out:
+        tokens = nlp.tokenizer(edu)
+        return EduTokens([t.text for t in tokens], [bool(t.whitespace_) for t in tokens])
+    words = [ESCAPED_BRACKETS.get(word, word) if unescape else word for word in edu.split()]
     return EduTokens(words, [True] * len(words))
 
 

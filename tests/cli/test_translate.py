@@ -250,8 +250,8 @@ def test_places_that_will_not_do(run, engine, tmp_path):
         (("in.spacy", "."), "R620"),
         (("corpus", "corpus/english"), "R620"),
         (("corpus", "in.spacy"), "R620"),
-        (("empty", "out"), "R222"),
-        (("missing.spacy", "out"), "R221"),
+        (("empty", "out"), "R132"),
+        (("missing.spacy", "out"), "R131"),
     ):
         assert code in run(*arguments, "-e", ENGINE, code=1)
     run("in.spacy", "-e", ENGINE, code=1)  # wrong usage

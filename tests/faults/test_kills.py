@@ -29,7 +29,7 @@ TEXTS = {
 
 
 class Point(NamedTuple):
-    """Where a command is killed: before the so-manieth event on a path that fits."""
+    """A command is killed before an event happens for the NUMBERth time on a path that fits."""
 
     event: str
     pattern: str

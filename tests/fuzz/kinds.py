@@ -85,13 +85,8 @@ def _trees() -> list[RstTree]:
 
 
 def _rs3_texts() -> list[str]:
-    small = rs3(
-        segment(1, "a", 4)
-        + segment(2, "b", 1, "elaboration")
-        + segment(3, "c", 5, "joint")
-        + group(4, "span", 5, "joint")
-        + group(5, "multinuc")
-    )
+    small = segment(1, "a", 4) + segment(2, "b", 1, "elaboration") + segment(3, "c", 5, "joint")
+    small = rs3(small + group(4, "span", 5, "joint") + group(5, "multinuc"))
     extra = (
         '<secedges><secedge id="1-3" source="1" target="3" relname="joint"/></secedges>'
         '<signals><signal source="2" type="dm" subtype="dm" tokens="1,2"/></signals></body>'
@@ -129,11 +124,7 @@ def _mutate_files(files: dict[str, str], rng: Random) -> dict[str, bytes]:
     return damaged
 
 
-def _read_treebank(content: bytes, folder: Path, *, suffix: str) -> None:
-    _read_treebank_files({suffix: content}, folder)
-
-
-def _read_treebank_files(files: dict[str, bytes], folder: Path) -> None:
+def _read_treebank(files: dict[str, bytes], folder: Path) -> None:
     for old in folder.glob("case.*"):
         old.unlink()
     for suffix, content in files.items():
@@ -194,11 +185,6 @@ def _read_tree_json(value: Any, folder: Path) -> None:
 
 def _user_data() -> list[tuple[int, Any]]:
     return [(number, doc.user_data[TREE_KEY]) for number, doc in enumerate(_docs())]
-
-
-def _mutate_user_data(seed: tuple[int, Any], rng: Random) -> tuple[int, Any]:
-    number, stored = seed
-    return number, mutate_json(stored, rng)
 
 
 def _read_user_data(case: tuple[int, Any], folder: Path) -> None:
@@ -300,27 +286,26 @@ def _lists() -> list[str]:
     return ["\n".join([header, *rows, ""])]
 
 
+LAYOUT_KINDS = {"markdown": (MARKDOWN, "x.md"), "html": (HTML, "x.html")}
 TEXT_KINDS = {
-    "rs3": (_rs3_texts, partial(_read_treebank, suffix=".rs3")),
-    "dis": (_dis_texts, partial(_read_treebank, suffix=".dis")),
+    "rs3": (_rs3_texts, lambda content, folder: _read_treebank({".rs3": content}, folder)),
+    "dis": (_dis_texts, lambda content, folder: _read_treebank({".dis": content}, folder)),
     "syntax": (_conllu_texts, _read_conllu),
     "splits": (_files("assets/sample/splits.tsv"), _read_splits),
     "treebank-list": (_lists, _read_treebank_list),
     "relations": (_files("spacy_rst/relations.tsv"), _read_relations),
     "translations": (_translation_table, _read_translations),
     "jsonl": (_jsonl_texts, _read_jsonl),
+    **{
+        name: (partial(list, [text]), partial(_read_layout, name=file))
+        for name, (text, file) in LAYOUT_KINDS.items()
+    },
 }
-LAYOUT_KINDS = {"markdown": (MARKDOWN, "x.md"), "html": (HTML, "x.html")}
-TEXT_KINDS |= {
-    name: (partial(list, [text]), partial(_read_layout, name=file))
-    for name, (text, file) in LAYOUT_KINDS.items()
-}
-
 KINDS = {name: Kind(name, seeds, mutate_text, read) for name, (seeds, read) in TEXT_KINDS.items()}
 for _kind in (
-    Kind("disrpt", _disrpt_files, _mutate_files, _read_treebank_files),
+    Kind("disrpt", _disrpt_files, _mutate_files, _read_treebank),
     Kind("tree-json", lambda: [t.to_dict() for t in _trees()], mutate_json, _read_tree_json),
-    Kind("user-data", _user_data, _mutate_user_data, _read_user_data),
+    Kind("user-data", _user_data, lambda c, rng: (c[0], mutate_json(c[1], rng)), _read_user_data),
     Kind("docbin", _docbin, _mutate_docbin, _read_docbin),
 ):
     KINDS[_kind.name] = _kind

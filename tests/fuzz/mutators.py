@@ -114,6 +114,11 @@ def _change_gently(container: Any, rng: Random) -> None:
         container[key] = copy.deepcopy(container[other])
 
 
+def _slice(text: str, rng: Random) -> tuple[int, int]:
+    start = rng.randint(0, len(text))
+    return start, min(len(text), start + rng.choice((1, 1, 5, 30, 300)))
+
+
 def _delete(text: str, rng: Random) -> str:
     start, end = _slice(text, rng)
     return text[:start] + text[end:]
@@ -185,11 +190,6 @@ def _exchange(text: str, rng: Random, *, pattern: re.Pattern[str]) -> str:
 # Those that keep brackets and quotation marks, so that they come by the first check.
 _exchange_number, _exchange_word = (partial(_exchange, pattern=kind) for kind in (NUMBER, WORD))
 GENTLE_CHANGES = (_exchange_number, _exchange_number, _exchange_word, _exchange_word, _change_lines)
-
-
-def _slice(text: str, rng: Random) -> tuple[int, int]:
-    start = rng.randint(0, len(text))
-    return start, min(len(text), start + rng.choice((1, 1, 5, 30, 300)))
 
 
 def _change_bytes(content: bytes, rng: Random) -> bytes:

@@ -32,3 +32,9 @@ def group(node: int, kind: str, parent: int | None = None, relation: str = "span
     """A group; without a parent it is a root."""
     link = "" if parent is None else f' parent="{parent}" relname="{relation}"'
     return f'<group id="{node}" type="{kind}"{link}/>'
+
+
+def nuclei(*texts: str, relation: str = "joint", parent: int | None = None) -> str:
+    """Up to eight segments, numbered from 1, and the multinuclear group 9 that they form."""
+    segments = (segment(number, text, 9, relation) for number, text in enumerate(texts, start=1))
+    return "".join(segments) + group(9, "multinuc", parent)

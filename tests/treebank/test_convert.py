@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 
 from spacy_rst import RstError
 from spacy_rst.doc import LANGUAGE_KEY, NAME_KEY, SOURCE_KEY, TREEBANK_KEY, get_meta
@@ -27,18 +26,14 @@ from spacy_rst.treebank.rs3 import parse_rs3
 from spacy_rst.treebank.splits import SplitTable
 from spacy_rst.treebank.text import clean_edu_text, is_blanked, is_space_tokenized
 
-from .rs3_files import group, rs3, segment
+from .rs3_files import group, nuclei, rs3, segment
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 OUR_PIPELINE = multilingual_pipeline()
 ENGLISH = ConversionOptions(lang="en")
 ENGLISH_RAW = ConversionOptions(lang="en", raw_text=True)
-GOOD = rs3(
-    segment(9, "Title")
-    + segment(1, "It rained,", 3)
-    + segment(2, "so we stayed.", 1, "elaboration")
-    + group(3, "span")
-)
+TREE = segment(1, "It rained,", 3) + segment(2, "so we stayed.", 1, "elaboration")
+GOOD = rs3(segment(9, "Title") + TREE + group(3, "span"))
 
 
 @pytest.fixture
@@ -47,20 +42,9 @@ def treebank(tmp_path):
     (folder / "deeper").mkdir(parents=True)
     (folder / "a.rs3").write_text(GOOD, encoding="utf8")
     (folder / "deeper" / "b.rs4").write_text(GOOD, encoding="utf8")
-    (folder / "blanked.rs3").write_text(
-        rs3(
-            segment(1, "___ _ __", 3, "joint")
-            + segment(2, "__ .", 3, "joint")
-            + group(3, "multinuc")
-        ),
-        encoding="utf8",
-    )
+    (folder / "blanked.rs3").write_text(rs3(nuclei("___ _ __", "__ .")), encoding="utf8")
     (folder / "notes.txt").write_text("no treebank", encoding="utf8")
     return folder
-
-
-def read_back(path):
-    return list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
 
 
 def test_folder_becomes_a_docbin(treebank, tmp_path):
@@ -71,7 +55,7 @@ def test_folder_becomes_a_docbin(treebank, tmp_path):
     assert report.rows()["documents"] == 2 and report.rows()["blanked"] == 1
     assert report.blanked == ["blanked"]
     assert report.labels == {"Elaboration-NS": 2}
-    docs = read_back(output)
+    docs = list(read_docbin(output))
     assert [doc.text for doc in docs] == ["It rained, so we stayed."] * 2
     assert [get_meta(doc, NAME_KEY) for doc in docs] == ["a", "b"]
     assert get_meta(docs[0], LANGUAGE_KEY) == "en"
@@ -86,7 +70,7 @@ def test_one_docbin_per_split(treebank, tmp_path):
     outputs = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     report = convert_files(find_files(treebank), outputs, ConversionOptions(treebank="t"), table)
     assert (report.documents, report.other) == (2, 1)
-    assert [get_meta(doc, NAME_KEY) for doc in read_back(outputs["dev"])] == ["b"]
+    assert [get_meta(doc, NAME_KEY) for doc in read_docbin(outputs["dev"])] == ["b"]
 
 
 def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):
@@ -99,9 +83,8 @@ def test_split_without_a_table_or_a_row_is_refused(treebank, tmp_path):
 
 def test_original_labels_are_kept_on_demand(treebank, tmp_path):
     output = tmp_path / "corpus.spacy"
-    report = convert_files(
-        find_files(treebank), {None: output}, ConversionOptions(labels="original")
-    )
+    options = ConversionOptions(labels="original")
+    report = convert_files(find_files(treebank), {None: output}, options)
     assert report.labels == {"elaboration-NS": 2}
 
 
@@ -153,7 +136,7 @@ def test_whatever_a_conversion_raises_is_reported_with_its_file(tmp_path, monkey
 def test_file_names_need_not_be_unicode(treebank, tmp_path):
     path = (treebank / "a.rs3").rename(treebank / "na\udcffme.rs3")
     convert_files([path], {None: tmp_path / "x.spacy"}, ConversionOptions())
-    (doc,) = read_back(tmp_path / "x.spacy")
+    (doc,) = read_docbin(tmp_path / "x.spacy")
     assert get_meta(doc, NAME_KEY) == "na?me"
 
 
@@ -187,24 +170,29 @@ def test_a_docbin_that_is_cut_off_is_refused(treebank, tmp_path):
         list(read_docbin(tmp_path / "y.spacy"))
 
 
+def two_edus(first: str, second: str) -> TreebankDocument:
+    return parse_rs3(rs3(nuclei(first, second)))
+
+
+def words(doc: Doc) -> list[str]:
+    return [token.text for token in doc]
+
+
+def edus(doc: Doc) -> list[str]:
+    return [edu.text for edu in doc.spans["edus"]]
+
+
 def test_space_tokenised_text_keeps_its_tokens():
-    body = segment(1, "Is it , then ?", 3, "joint") + segment(2, "It is n't .", 3, "joint")
-    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), ENGLISH)
-    assert [token.text for token in doc][-3:] == ["is", "n't", "."]
-    assert [edu.text for edu in doc.spans["edus"]] == ["Is it , then ?", "It is n't ."]
+    doc = convert_document(two_edus("Is it , then ?", "It is n't ."), ENGLISH)
+    assert words(doc)[-3:] == ["is", "n't", "."]
+    assert edus(doc) == ["Is it , then ?", "It is n't ."]
 
 
 @pytest.mark.parametrize("text", ["raw text, as it is.", "with spaces , everywhere ."])
 def test_paragraphs_become_blank_lines(text):
-    body = segment(1, text, 3, "joint") + segment(2, f"&lt;P&gt;{text}", 3, "joint")
-    doc = convert_document(parse_rs3(rs3(body + group(3, "multinuc"))), ENGLISH)
-    assert doc.text == f"{text}\n\n{text}" or doc.text == f"{text}\n\n{text} "
-    assert [edu.text for edu in doc.spans["edus"]] == [text, text]
-
-
-def two_edus(first: str, second: str) -> TreebankDocument:
-    body = segment(1, first, 3, "joint") + segment(2, second, 3, "joint")
-    return parse_rs3(rs3(body + group(3, "multinuc")))
+    doc = convert_document(two_edus(text, f"&lt;P&gt;{text}"), ENGLISH)
+    assert doc.text.removesuffix(" ") == f"{text}\n\n{text}"
+    assert edus(doc) == [text, text]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +207,7 @@ def test_raw_text_is_written_and_tokenized_as_a_pipeline_meets_it(lang, first, s
     document = two_edus(first, second)
     doc = convert_document(document, ConversionOptions(lang=lang, raw_text=True))
     assert doc.text == text
-    assert [token.text for token in doc] == [token.text for token in OUR_PIPELINE.make_doc(text)]
+    assert words(doc) == words(OUR_PIPELINE.make_doc(text))
     for edu, written in zip(doc.spans["edus"], document.edus, strict=True):
         written = written.replace("-LSB-", "[").replace("-RSB-", "]")
         assert edu.text.replace(" ", "") == written.replace(" ", "")
@@ -230,35 +218,31 @@ def test_raw_text_of_sample_documents_is_that_of_the_treebank(tmp_path):
     plain, raw = tmp_path / "plain.spacy", tmp_path / "raw.spacy"
     convert_files(files, {None: plain}, ConversionOptions(lang="xx"))
     convert_files(files, {None: raw}, ConversionOptions(lang="xx", raw_text=True))
-    for doc, expected in zip(read_back(raw), read_back(plain), strict=True):
+    for doc, expected in zip(read_docbin(raw), read_docbin(plain), strict=True):
         assert doc.text.rstrip() == expected.text.rstrip()
-        assert [edu.text for edu in doc.spans["edus"]] == [
-            edu.text for edu in expected.spans["edus"]
-        ]
+        assert edus(doc) == edus(expected)
         assert doc._.rst_tree.splits == expected._.rst_tree.splits
-        assert [token.text for token in doc] == [
-            token.text for token in OUR_PIPELINE.make_doc(doc.text)
-        ]
+        assert words(doc) == words(OUR_PIPELINE.make_doc(doc.text))
 
 
 def test_raw_text_keeps_paragraphs():
     doc = convert_document(two_edus("It rained .", "&lt;P&gt;It stopped ."), ENGLISH_RAW)
     assert doc.text == "It rained.\n\nIt stopped."
-    assert [edu.text for edu in doc.spans["edus"]] == ["It rained.", "It stopped."]
+    assert edus(doc) == ["It rained.", "It stopped."]
 
 
 def test_tokens_of_the_treebank_stay_where_an_edu_would_begin_inside_of_one():
     document = two_edus("well , I ca", "n't go .")
-    assert [token.text for token in OUR_PIPELINE.make_doc("can't")] == ["can't"]
+    assert words(OUR_PIPELINE.make_doc("can't")) == ["can't"]
     doc = convert_document(document, ENGLISH_RAW)
     assert doc.text == "well, I can't go."
-    assert [token.text for token in doc] == " ".join(document.edus).split()
-    assert [edu.text for edu in doc.spans["edus"]] == ["well, I ca", "n't go."]
+    assert words(doc) == " ".join(document.edus).split()
+    assert edus(doc) == ["well, I ca", "n't go."]
 
 
 def test_documents_that_keep_their_tokens_are_counted(treebank, tmp_path):
-    body = segment(1, "well , I ca", 3, "joint") + segment(2, "n't go .", 3, "joint")
-    (treebank / "c.rs3").write_text(rs3(body + group(3, "multinuc")), encoding="utf8")
+    content = rs3(nuclei("well , I ca", "n't go ."))
+    (treebank / "c.rs3").write_text(content, encoding="utf8")
     for raw_text, n_kept in ((True, 1), (False, 0)):
         options = ConversionOptions(lang="en", raw_text=raw_text)
         report = convert_files(find_files(treebank), {None: tmp_path / "c.spacy"}, options)
@@ -270,14 +254,11 @@ def test_tokens_with_known_spaces_are_tokenized_again():
         EduTokens(["Dr", ".", "No"], [False, True, False], [True, False, False]),
         EduTokens([",", "yes"], [True, False], [False, False]),
     ]
-    document = two_edus("Dr. No", ", yes")
-    document = replace(document, edus=["Dr. No", ", yes"], tokens=tokens)
+    document = replace(two_edus("Dr. No", ", yes"), tokens=tokens)
     doc = convert_document(document, ENGLISH_RAW)
     assert doc.text == "Dr. No, yes"
-    assert [token.text for token in doc] == [
-        token.text for token in OUR_PIPELINE.make_doc(doc.text)
-    ]
-    assert [edu.text for edu in doc.spans["edus"]] == ["Dr. No", ", yes"]
+    assert words(doc) == words(OUR_PIPELINE.make_doc(doc.text))
+    assert edus(doc) == ["Dr. No", ", yes"]
 
 
 def test_long_labels_take_no_time():
@@ -292,27 +273,18 @@ def test_classes_keep_the_shape():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("  a\n b ", "a b"),
-        ("<P>a", "a"),
-        ("a.<P>", "a."),
-        ("##### a ######", "a"),
-        ("C# and #hashtag", "C# and #hashtag"),
-    ],
-)
+    [("  a\n b ", "a b"), ("<P>a", "a"), ("a.<P>", "a."), ("##### a ######", "a"),
+     ("C# and #hashtag", "C# and #hashtag")],
+)  # fmt: skip
 def test_cleaning(text, expected):
     assert clean_edu_text(text) == expected
 
 
 @pytest.mark.parametrize(
     ("edus", "expected"),
-    [
-        (["___ __ _ .", "_____"], True),
-        (["snake_case is fine", "yes"], False),
-        ([], False),
-        (["_" * 200_000 + "a"], False),  # takes no time
-    ],
-)
+    [(["___ __ _ .", "_____"], True), (["snake_case is fine", "yes"], False), ([], False),
+     (["_" * 200_000 + "a"], False)],  # takes no time
+)  # fmt: skip
 def test_blanked_texts_are_recognised(edus, expected):
     assert is_blanked(edus) == expected
 

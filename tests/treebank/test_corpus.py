@@ -31,9 +31,8 @@ def folder(nlp, tmp_path_factory):
 
 
 def names(examples):
-    return [
-        (eg.reference.user_data["rst_lang"], eg.reference.user_data["rst_name"]) for eg in examples
-    ]
+    facts = [example.reference.user_data for example in examples]
+    return [(fact["rst_lang"], fact["rst_name"]) for fact in facts]
 
 
 def read(path, nlp, **settings):
@@ -72,12 +71,9 @@ def test_leaves_edus_out_on_request(folder, nlp):
 
 @pytest.mark.parametrize(
     ("filters", "languages"),
-    [
-        ({"languages": ["eu"]}, {"eu"}),
-        ({"languages": "eu, en"}, {"eu", "en"}),
-        ({"treebanks": ["sample.en"]}, {"en"}),
-    ],
-)
+    [({"languages": ["eu"]}, {"eu"}), ({"languages": "eu, en"}, {"eu", "en"}),
+     ({"treebanks": ["sample.en"]}, {"en"})],
+)  # fmt: skip
 def test_filters_by_language_and_treebank(folder, nlp, filters, languages):
     assert {lang for lang, _ in names(read(folder, nlp, **filters))} == languages
 
@@ -124,7 +120,7 @@ def test_a_treebank_weight_comes_before_its_languages(folder, nlp):
 
 @pytest.mark.parametrize(
     "path, code",
-    [(None, "R220"), ("nowhere.spacy", "R221"), ("empty", "R222"), ("bad.spacy", "R501")],
+    [(None, "R220"), ("nowhere.spacy", "R131"), ("empty", "R132"), ("bad.spacy", "R501")],
 )
 def test_refuses_what_cannot_be_read(tmp_path, nlp, path, code):
     (tmp_path / "empty").mkdir()

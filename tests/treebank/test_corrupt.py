@@ -52,20 +52,22 @@ def test_the_surface_changes_and_all_else_stays(damage, text):
     assert doc.text.startswith("It rained")
 
 
-def test_marks_inside_of_sentences_and_units_of_marks_stay():
-    doc = make_doc(["Node.js costs 3.5 $.", "?!", "So what ? Nothing ."])
-    assert damaged(doc, "no_ends").text == "Node.js costs 3.5 $ ?!\n\nSo what Nothing"
-
-
-def test_chinese_marks_leave_no_space():
-    doc = make_doc(["下雨了。", "我们在家。", "走了！"])
-    assert damaged(doc, "transcript").text == "下雨了 我们在家\n\n走了"
-
-
-def test_words_that_would_change_their_length_stay_in_capitals():
-    doc = make_doc(["İT rained,", "so we stayed.", "Then WE left."])
-    assert damaged(doc, "lower_case").text == doc.text
-    assert damaged(doc, "transcript").text == "İT rained, so we stayed\n\nThen WE left"
+@pytest.mark.parametrize(
+    ("edus", "damage", "text"),
+    [
+        # Marks inside of sentences, and units of nothing but marks.
+        (["Node.js costs 3.5 $.", "?!", "So what ? Nothing ."], "no_ends",
+         "Node.js costs 3.5 $ ?!\n\nSo what Nothing"),
+        (["下雨了。", "我们在家。", "走了！"], "transcript", "下雨了 我们在家\n\n走了"),
+        # Words that would change their length.
+        (["İT rained,", "so we stayed.", "Then WE left."], "lower_case",
+         "İT rained, so we stayed.\n\nThen WE left."),
+        (["İT rained,", "so we stayed.", "Then WE left."], "transcript",
+         "İT rained, so we stayed\n\nThen WE left"),
+    ],
+)  # fmt: skip
+def test_what_is_kept(edus, damage, text):
+    assert damaged(make_doc(edus), damage).text == text
 
 
 def test_syntax_and_sentences_are_kept(tmp_path):

@@ -44,115 +44,89 @@ def save(folder: Path, tokens: str, rows: list[str], suffix: str = ".conllu") ->
     return rels
 
 
-def read_one(folder: Path, edus: list[str], relations: list[tuple[str, str, str, str]]):
-    """Read a document of one-word EDUs, so that token and EDU numbers are the same."""
-    rows = [row("d", *relation) for relation in relations]
-    (document,) = read_disrpt(save(folder, conllu("d", edus), rows))
+def read(rels: Path, **options: bool) -> TreebankDocument:
+    """Read a file with one document."""
+    (document,) = read_disrpt(rels, **options)
     assert isinstance(document, TreebankDocument), document
     return document
+
+
+def read_one(folder: Path, edus: list[str], relations: list[tuple[str, str, str, str]]):
+    """Read a document of one-word EDUs, so that token and EDU numbers are the same."""
+    return read(save(folder, conllu("d", edus), [row("d", *relation) for relation in relations]))
 
 
 def splits(document: TreebankDocument) -> set[tuple[int, int, int, str]]:
     return {tuple(split) for split in binarize(document).splits}
 
 
-def test_dependents_become_satellites_on_their_side(tmp_path: Path):
-    document = read_one(
-        tmp_path, ["a", "b", "c"], [("1", "2", "1>2", "Fondo"), ("2", "3", "1<2", "propósito")]
-    )
-    assert document.name == "d"
-    assert document.source.endswith(".rels")
-    assert document.edus == ["a", "b", "c"]
-    assert document.removed == []
-    assert splits(document) == {(0, 1, 3, "Fondo-SN"), (1, 2, 3, "propósito-NS")}
+def test_a_document_has_its_name_its_file_and_all_edus(tmp_path: Path):
+    document = read_one(tmp_path, ["a", "b"], [("1", "2", "1>2", "Fondo")])
+    assert document.name == "d" and document.source.endswith(".rels")
+    assert document.edus == ["a", "b"] and document.removed == []
+
+
+TREES = {
+    "dependents become satellites on their side": (
+        [("1", "2", "1>2", "Fondo"), ("2", "3", "1<2", "propósito")],
+        {(0, 1, 3, "Fondo-SN"), (1, 2, 3, "propósito-NS")},
+    ),
+    "a satellite or another relation ends a group of nuclei": (
+        [("1", "2", "1<2", "list"), ("1", "3", "1<2", "evidence"), ("1", "4", "1<2", "list"),
+         ("1", "5", "1<2", "contrast")],
+        {(0, 1, 2, "list-NN"), (0, 2, 3, "evidence-NS"), (0, 3, 4, "list-NN"),
+         (0, 4, 5, "contrast-NN")},
+    ),
+    "a nucleus may depend to the right": ([("1", "2", "1>2", "list")], {(0, 1, 2, "list-NN")}),
+    "what interrupts a unit may depend on the unit": (
+        [("1,3", "2", "1<2", "attribution"), ("1,3", "4", "1>2", "cause")],
+        {(0, 2, 3, "same-unit-NN"), (0, 1, 2, "attribution-NS"), (0, 3, 4, "cause-SN")},
+    ),
+    "what interrupts a unit may depend on its later fragment": (
+        [("2", "3", "1>2", "attribution"), ("1,3", "4", "1>2", "cause")],
+        {(0, 1, 3, "same-unit-NN"), (1, 2, 3, "attribution-SN"), (0, 3, 4, "cause-SN")},
+    ),
+    "units that overlap are one": (
+        [("1,3", "2", "1<2", "elaboration"), ("3,5", "4", "1<2", "means"),
+         ("3,5", "6", "1>2", "cause")],
+        {(0, 5, 6, "cause-SN"), (0, 2, 5, "same-unit-NN"), (0, 1, 2, "elaboration-NS"),
+         (2, 4, 5, "same-unit-NN"), (2, 3, 4, "means-NS")},
+    ),
+    "a range over several EDUs is a unit of fragments": (
+        [("1-2", "3", "1<2", "cause")], {(0, 2, 3, "cause-NS"), (0, 1, 2, "same-unit-NN")}
+    ),
+    "a crossing dependent moves up to where it is adjacent": (
+        [("1", "4", "1<2", "result"), ("2", "4", "1>2", "preparation"), ("1", "3", "1<2", "means")],
+        {(0, 1, 2, "preparation-NS"), (0, 2, 3, "means-NS"), (0, 3, 4, "result-NS")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("relations", "expected"), TREES.values(), ids=TREES)
+def test_trees_are_rebuilt(tmp_path: Path, relations, expected):
+    n_edus = max(end for _, _, end, _ in expected)
+    assert splits(read_one(tmp_path, list("abcdef"[:n_edus]), relations)) == expected
 
 
 @pytest.mark.parametrize(
     ("edus", "left_joins_first"),
-    [
-        (["a", "b", "c"], False),
-        (["a", SENTENCE + "b", "c"], False),
-        (["a", "b", SENTENCE + "c"], True),
-        (["a", SENTENCE + "b", SENTENCE + "c"], False),
-        (["a", SENTENCE + "b", SENTENCE + "x", SENTENCE + "c"], False),
-        (["a", SENTENCE + "b", SENTENCE + "x", SENTENCE + "y", SENTENCE + "c"], True),
-    ],
-)
+    [("a b c", False), ("a ^b c", False), ("a b ^c", True), ("a ^b ^c", False),
+     ("a ^b ^x ^c", False), ("a ^b ^x ^y ^c", True)],
+)  # fmt: skip
 def test_the_nearer_sentence_decides_the_order(tmp_path: Path, edus, left_joins_first):
+    edus = edus.split()
     last = len(edus)
     relations = [("1", "2", "1>2", "background"), ("2", str(last), "1<2", "result")]
     relations += [(str(n), str(last), "1>2", "cause") for n in range(3, last)]
-    outermost = {
-        split[3]
-        for split in splits(read_one(tmp_path, edus, relations))
-        if split[2] - split[0] == last
-    }
-    assert outermost == {"result-NS" if left_joins_first else "background-SN"}
+    tree = binarize(read_one(tmp_path, edus, relations))
+    assert tree.root.relation == ("result" if left_joins_first else "background")
 
 
 @pytest.mark.parametrize("relation", ["list", "Joint", "unión", "konjuntzioa", "restatement-mn"])
 def test_nuclei_of_one_relation_form_one_node(tmp_path: Path, relation):
-    relations = [
-        ("1", "2", "1<2", relation),
-        ("1", "3", "1<2", relation),
-        ("1", "4", "1<2", relation),
-    ]
+    relations = [("1", number, "1<2", relation) for number in "234"]
     root = read_one(tmp_path, ["a", "b", "c", "d"], relations).root
     assert [(child.role, child.relation) for child in root.children] == [("N", relation)] * 4
-
-
-def test_a_satellite_or_another_relation_ends_a_group_of_nuclei(tmp_path: Path):
-    relations = [
-        ("1", "2", "1<2", "list"),
-        ("1", "3", "1<2", "evidence"),
-        ("1", "4", "1<2", "list"),
-        ("1", "5", "1<2", "contrast"),
-    ]
-    assert splits(read_one(tmp_path, list("abcde"), relations)) == {
-        (0, 1, 2, "list-NN"),
-        (0, 2, 3, "evidence-NS"),
-        (0, 3, 4, "list-NN"),
-        (0, 4, 5, "contrast-NN"),
-    }
-
-
-def test_a_nucleus_may_depend_to_the_right(tmp_path: Path):
-    document = read_one(tmp_path, ["a", "b"], [("1", "2", "1>2", "list")])
-    assert splits(document) == {(0, 1, 2, "list-NN")}
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        ("1,3", {(0, 2, 3, "same-unit-NN"), (0, 1, 2, "attribution-NS")}),
-        ("3", {(0, 1, 3, "same-unit-NN"), (1, 2, 3, "attribution-SN")}),
-    ],
-)
-def test_what_interrupts_a_unit_joins_the_fragment_it_depends_on(tmp_path: Path, head, expected):
-    direction = "1<2" if head == "1,3" else "1>2"
-    units = (head, "2") if head == "1,3" else ("2", head)
-    relations = [(*units, direction, "attribution"), ("1,3", "4", "1>2", "cause")]
-    assert splits(read_one(tmp_path, list("abcd"), relations)) == {
-        *expected,
-        (0, 3, 4, "cause-SN"),
-    }
-
-
-def test_units_that_overlap_are_one(tmp_path: Path):
-    relations = [
-        ("1,3", "2", "1<2", "elaboration"),
-        ("3,5", "4", "1<2", "means"),
-        ("3,5", "6", "1>2", "cause"),
-    ]
-    document = read_one(tmp_path, list("abcdef"), relations)
-    assert all(len(node.children) in (0, 2) for node in document.root.descendants())
-    assert splits(document) == {
-        (0, 5, 6, "cause-SN"),
-        (0, 2, 5, "same-unit-NN"),
-        (0, 1, 2, "elaboration-NS"),
-        (2, 4, 5, "same-unit-NN"),
-        (2, 3, 4, "means-NS"),
-    }
 
 
 def test_units_that_share_a_later_fragment_are_one(tmp_path: Path):
@@ -161,30 +135,11 @@ def test_units_that_share_a_later_fragment_are_one(tmp_path: Path):
     assert len(list(tree.find("same-unit"))) == 2
 
 
-def test_a_range_over_several_edus_is_a_unit_of_fragments(tmp_path: Path):
-    document = read_one(tmp_path, list("abc"), [("1-2", "3", "1<2", "cause")])
-    assert splits(document) == {(0, 2, 3, "cause-NS"), (0, 1, 2, "same-unit-NN")}
-
-
-def test_a_crossing_dependent_moves_up_to_where_it_is_adjacent(tmp_path: Path):
-    relations = [
-        ("1", "4", "1<2", "result"),
-        ("2", "4", "1>2", "preparation"),
-        ("1", "3", "1<2", "means"),
-    ]
-    assert splits(read_one(tmp_path, list("abcd"), relations)) == {
-        (0, 1, 2, "preparation-NS"),
-        (0, 2, 3, "means-NS"),
-        (0, 3, 4, "result-NS"),
-    }
-
-
 def test_units_outside_relations_and_smaller_trees_are_removed(tmp_path: Path):
     rows = [row("d", "2", "3", "1<2", "means"), row("d", "4", "5", "1<2", "cause")]
     rows.append(row("d", "5", "6", "1<2", "list"))
     rels = save(tmp_path, conllu("d", ["Title", "x", "y", "a", "b", "c"]), rows)
-    (document,) = read_disrpt(rels, largest_tree=True)
-    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    document = read(rels, largest_tree=True)
     assert document.edus == ["a", "b", "c"]
     assert [text for _, text in document.removed] == ["Title", "x", "y"]
     assert [tokens.words for tokens in document.tokens] == [["a"], ["b"], ["c"]]
@@ -197,45 +152,29 @@ def test_units_outside_relations_and_smaller_trees_are_removed(tmp_path: Path):
 def test_bounds_of_units_overrule_marks_that_contradict_them(tmp_path: Path):
     edus = ["a a a", "b b", "c"]
     rows = [row("d", "1-2", "3-4", "1<2", "cause"), row("d", "3-4", "5-6", "1<2", "means")]
-    (document,) = read_disrpt(save(tmp_path, conllu("d", edus), rows))
-    assert isinstance(document, TreebankDocument)
+    document = read(save(tmp_path, conllu("d", edus), rows))
     assert document.edus == ["a a", "a b", "b c"]
 
 
 def test_multi_word_tokens_are_written_as_one_word(tmp_path: Path):
-    lines = [
-        "# newdoc id = d",
-        token("1-2", "Da", "SpaceAfter=No"),
-        token(1, "De", "Seg=B-seg"),
-        token(2, "a"),
-        token(3, "casa", "Seg=O|SpaceAfter=No"),
-        token("3.1", "vai", "Seg=B-seg"),
-        token(4, ",", "Entity=x|Seg=O"),
-        token("5-6", "dela", "_"),
-        token(5, "de"),
-        token(6, "ela", "Seg=B-seg"),
-    ]
+    tokens = [
+        ("1-2", "Da", "SpaceAfter=No"), (1, "De", "Seg=B-seg"), (2, "a"),
+        (3, "casa", "Seg=O|SpaceAfter=No"), ("3.1", "vai", "Seg=B-seg"),
+        (4, ",", "Entity=x|Seg=O"), ("5-6", "dela", "_"), (5, "de"), (6, "ela", "Seg=B-seg"),
+    ]  # fmt: skip
+    lines = ["# newdoc id = d", *(token(*columns) for columns in tokens)]
     rows = [row("d", "1-5", "6", "1<2", "cause")]
-    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), rows))
-    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    document = read(save(tmp_path, "\n".join(lines), rows))
     assert document.edus == ["Dacasa, de", "ela"]
     assert document.tokens[0].words == ["Da", "casa", ",", "de"]
     assert document.tokens[0].spaces == [False, False, True, True]
 
 
 def test_marks_on_all_words_of_a_token_are_dropped_and_relations_counted_anew(tmp_path: Path):
-    lines = [
-        "# newdoc_id = d",
-        token(1, "a", "Seg=B-seg"),
-        token("2-3", "da", "_"),
-        token(2, "de", "Seg=B-seg"),
-        token(3, "a", "Seg=B-seg"),
-        token(4, "b", "Seg=B-seg"),
-        token(5, "c", "Seg=B-seg"),
-    ]
+    forms = [(1, "a"), ("2-3", "da"), (2, "de"), (3, "a"), (4, "b"), (5, "c")]
+    lines = ["# newdoc_id = d", *(token(*form, "Seg=B-seg") for form in forms)]
     rows = [row("d", "1", "2", "1<2", "cause"), row("d", "2", "3", "1<2", "means")]
-    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), rows))
-    assert isinstance(document, TreebankDocument)
+    document = read(save(tmp_path, "\n".join(lines), rows))
     assert document.edus == ["a da", "b", "c"]
     assert document.removed == []
     assert splits(document) == {(0, 1, 3, "cause-NS"), (1, 2, 3, "means-NS")}
@@ -244,43 +183,33 @@ def test_marks_on_all_words_of_a_token_are_dropped_and_relations_counted_anew(tm
 def test_chinese_words_have_no_spaces_between_them(tmp_path: Path):
     rows = [row("d", "1-5", "6-7", "1<2", "cause")]
     tokens = conllu("d", ["按照 A1 到 New York", "考试 。"])
-    (document,) = read_disrpt(save(tmp_path, tokens, rows))
-    assert isinstance(document, TreebankDocument) and document.tokens is not None
+    document = read(save(tmp_path, tokens, rows))
     assert document.edus == ["按照A1到New York", "考试。"]
     assert document.tokens[0].spaces == [False, False, False, True, False]
 
 
-def test_sentences_come_from_the_tokens_or_from_the_relations(tmp_path: Path):
-    edus = ["a a", "b", SENTENCE + "c c"]
+@pytest.mark.parametrize(("suffix", "mark"), [(".conllu", SENTENCE), (".tok", "")])
+def test_sentences_come_from_the_tokens_or_from_the_relations(tmp_path: Path, suffix, mark):
     rows = [
         row("d", "1-2", "3", "1<2", "list", "1-3"),
         row("d", "1-2", "4-5", "1<2", "list", "4-5"),
     ]
-    from_conllu = save(tmp_path, conllu("d", edus), rows)
-    expected = [[True, False], [False], [True, False]]
-    for suffix, tokens in (
-        (".conllu", conllu("d", edus)),
-        (".tok", conllu("d", ["a a", "b", "c c"])),
-    ):
-        from_conllu.with_suffix(".conllu").unlink(missing_ok=True)
-        (document,) = read_disrpt(save(tmp_path, tokens, rows, suffix))
-        assert isinstance(document, TreebankDocument) and document.tokens is not None
-        assert [tokens.sentence_starts for tokens in document.tokens] == expected
+    document = read(save(tmp_path, conllu("d", ["a a", "b", mark + "c c"]), rows, suffix))
+    starts = [tokens.sentence_starts for tokens in document.tokens]
+    assert starts == [[True, False], [False], [True, False]]
 
 
 def test_conllu_comes_before_tok(tmp_path: Path):
     rels = tmp_path / "x.rels"
     with pytest.raises(RstError, match=r"R140.*x\.rels.*x\.conllu nor x\.tok"):
         find_token_file(rels)
-    (tmp_path / "x.tok").touch()
-    assert find_token_file(rels).name == "x.tok"
-    (tmp_path / "x.conllu").touch()
-    assert find_token_file(rels).name == "x.conllu"
+    for suffix in (".tok", ".conllu"):
+        rels.with_suffix(suffix).touch()
+        assert find_token_file(rels).suffix == suffix
 
 
 def test_a_document_of_one_edu_is_a_leaf(tmp_path: Path):
-    (document,) = read_disrpt(save(tmp_path, conllu("d", ["one edu"]), []))
-    assert isinstance(document, TreebankDocument)
+    document = read(save(tmp_path, conllu("d", ["one edu"]), []))
     assert document.edus == ["one edu"]
     assert (document.root.start, document.root.end, document.root.children) == (0, 1, ())
 
@@ -355,8 +284,7 @@ def test_files_that_cannot_be_read_raise(tmp_path: Path, content, problem):
 
 def test_tokens_without_a_document_belong_to_one_named_after_the_file(tmp_path: Path):
     rels = save(tmp_path, GOOD_TOKENS.partition("\n")[2], [])
-    (document,) = read_disrpt(rels, edus_only=True)
-    assert isinstance(document, TreebankDocument)
+    document = read(rels, edus_only=True)
     assert (document.name, document.edus) == (rels.stem, ["a", "b"])
 
 
@@ -375,32 +303,22 @@ def test_byte_order_marks_are_left_out(tmp_path: Path):
     rels = save(tmp_path, GOOD_TOKENS, [GOOD_ROW])
     for path in (rels, rels.with_suffix(".conllu")):
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    (document,) = read_disrpt(rels)
-    assert isinstance(document, TreebankDocument)
+    document = read(rels)
     assert document.edus == ["a", "b"]
 
 
 @pytest.mark.parametrize("chained", [True, False])
 def test_depth_is_no_limit(tmp_path: Path, chained: bool):
     n_edus = 3000
-    heads = range(1, n_edus) if chained else [1] * (n_edus - 1)
-    rows = [
-        row("d", str(head), str(edu), "1<2", "elaboration")
-        for edu, head in enumerate(heads, start=2)
-    ]
-    (document,) = read_disrpt(save(tmp_path, conllu("d", ["w"] * n_edus), rows))
-    assert isinstance(document, TreebankDocument)
+    rows = [row("d", str(n if chained else 1), str(n + 1), "1<2", "x") for n in range(1, n_edus)]
+    document = read(save(tmp_path, conllu("d", ["w"] * n_edus), rows))
     assert sum(1 for _ in document.root.descendants()) == 2 * n_edus - 1
 
 
 def test_every_node_covers_its_children_without_gaps(tmp_path: Path):
-    relations = [
-        ("5", "1", "1<2", "cause"),
-        ("1", "3", "1<2", "means"),
-        ("5", "2", "1<2", "list"),
-        ("2,6", "4", "1<2", "result"),
-        ("5", "7", "1<2", "summary"),
-    ]
+    units = [("5", "1"), ("1", "3"), ("5", "2"), ("2,6", "4"), ("5", "7")]
+    names = ("cause", "means", "list", "result", "summary")
+    relations = [(*pair, "1<2", name) for pair, name in zip(units, names, strict=True)]
     root: NaryNode = read_one(tmp_path, list("abcdefg"), relations).root
     assert (root.start, root.end) == (0, 7)
     for node in root.descendants():
@@ -425,8 +343,7 @@ def test_sentences_with_speakers_are_turns(tmp_path: Path):
     lines = ["# newdoc_id = d"]
     for speaker, edus in said:
         lines += [f"# speaker = {speaker}", *conllu("d", edus).splitlines()[1:]]
-    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), []), edus_only=True)
-    assert isinstance(document, TreebankDocument)
+    document = read(save(tmp_path, "\n".join(lines), []), edus_only=True)
     assert [(b.start, b.end, b.kind, b.speaker) for b in document.blocks] == [
         (0, 2, "turn", "Ann"), (2, 3, "turn", "Tom"), (3, 4, "turn", "Tom"),
     ]  # fmt: skip
@@ -435,8 +352,7 @@ def test_sentences_with_speakers_are_turns(tmp_path: Path):
 def test_tokens_that_share_a_word_are_understood(tmp_path: Path):
     lines = ["# newdoc_id = d", token(1, "Well", "Seg=B-seg"), token("2-3", "they'll", "_")]
     lines += [token(2, "they"), token("3-4", "'ll've", "_"), token(3, "'ll"), token(4, "'ve")]
-    (document,) = read_disrpt(save(tmp_path, "\n".join(lines), []), edus_only=True)
-    assert isinstance(document, TreebankDocument)
+    document = read(save(tmp_path, "\n".join(lines), []), edus_only=True)
     assert document.edus == ["Well they'll 've"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,16 +14,12 @@ from spacy_rst.languages import blank_pipeline
 from spacy_rst.layout import Block, Layout
 from spacy_rst.treebank.convert import ConversionOptions, ConversionReport, convert_document
 from spacy_rst.treebank.corpus import make_example
-from spacy_rst.treebank.document import (
-    NUCLEUS,
-    NaryChild,
-    NaryNode,
-    TreebankDocument,
-    paragraph_blocks,
-)
+from spacy_rst.treebank.document import TreebankDocument, paragraph_blocks
 from spacy_rst.treebank.layout import read_gcdt_layout, read_layouts, with_layout
+from spacy_rst.treebank.rs3 import parse_rs3
 
 from ..layout.blocks import describe
+from .rs3_files import nuclei, rs3
 
 
 def sentence(words: str, block: str = "") -> str:
@@ -49,71 +46,53 @@ def read_gum(*sentences: str) -> Layout:
         return read_layouts(Path(folder))["name"]
 
 
-def gum(*sentences: str) -> list[tuple[str, str]]:
-    layout = read_gum(*sentences)
-    return describe(layout.text, layout.blocks)
-
-
 def make_document(*edus: str) -> TreebankDocument:
-    leaves = [NaryChild(NUCLEUS, "joint", NaryNode(i, i + 1)) for i in range(len(edus))]
-    root = NaryNode(0, len(edus), tuple(leaves)) if len(edus) > 1 else leaves[0].node
-    return TreebankDocument(list(edus), root, name="name", source="name.rs3")
+    return parse_rs3(rs3(nuclei(*edus)), source="name.rs3")
 
 
-def test_gum_blocks():
-    assert gum(
-        sentence("A title", "head (1 s)"),
-        sentence("One_ .", "p (2 s)"),
-        sentence("Do+n't go_ !_ I wo+n't_ ."),
-        sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
-        sentence("More", "p (1 s)"),
-        sentence("Below", "list (1 s) | item (1 s)"),
-        sentence("A picture", 'figure rend:::"a | (1 s)" (1 s) | caption (1 s)'),
-        sentence("Steps", "head (1 s)"),
-    ) == [
-        ("heading 1", "A title"),
-        ("paragraph", "One. Don't go!I won't."),
-        ("item 1", "First"),
-        ("item 1 +", "More"),
-        ("item 2", "Below"),
-        ("caption", "A picture"),
-        ("heading 2", "Steps"),
-    ]
+GUM_CASES = {
+    "blocks": (
+        [sentence("A title", "head (1 s)"),
+         sentence("One_ .", "p (2 s)"),
+         sentence("Do+n't go_ !_ I wo+n't_ ."),
+         sentence("First", 'list type:::"ordered" (3 s) | item (3 s) | p (1 s)'),
+         sentence("More", "p (1 s)"),
+         sentence("Below", "list (1 s) | item (1 s)"),
+         sentence("A picture", 'figure rend:::"a | (1 s)" (1 s) | caption (1 s)'),
+         sentence("Steps", "head (1 s)")],
+        [("heading 1", "A title"), ("paragraph", "One. Don't go!I won't."),
+         ("item 1", "First"), ("item 1 +", "More"), ("item 2", "Below"),
+         ("caption", "A picture"), ("heading 2", "Steps")],
+    ),
+    "speakers": (
+        [sentence("Hi_ !", 'sp who:::"#Ann" whom:::"#Tom" (3 s) | p (2 s)'),
+         sentence("Come in_ ."),
+         sentence("Sit down_ .", "p (1 s)"),
+         sentence("Apples", 'sp who:::"#Tom" (1 s) | list (1 s) | item (1 s)'),
+         sentence("They left_ .", "p (1 s)")],
+        [("turn Ann", "Hi! Come in."), ("turn Ann +", "Sit down."), ("item 1 Tom", "Apples"),
+         ("paragraph", "They left.")],
+    ),
+    "speech inside of a paragraph is part of it": (
+        [sentence("He came_ .", "p (3 s)"),
+         sentence("Hello_ !", 'sp who:::"#He" (1 s)'),
+         sentence("Then he left_ ."),
+         sentence("As they say_ :", "quote (1 s)")],
+        [("paragraph", "He came. Hello! Then he left."), ("quotation 1", "As they say:")],
+    ),
+    "what follows a block inside of another is a block": (
+        [sentence("Text", "p (3 s)"),
+         sentence("A picture", "figure (1 s) | caption (1 s)"),
+         sentence("More text")],
+        [("paragraph", "Text"), ("caption", "A picture"), ("paragraph", "More text")],
+    ),
+}  # fmt: skip
 
 
-def test_gum_speakers():
-    assert gum(
-        sentence("Hi_ !", 'sp who:::"#Ann" whom:::"#Tom" (3 s) | p (2 s)'),
-        sentence("Come in_ ."),
-        sentence("Sit down_ .", "p (1 s)"),
-        sentence("Apples", 'sp who:::"#Tom" (1 s) | list (1 s) | item (1 s)'),
-        sentence("They left_ .", "p (1 s)"),
-    ) == [
-        ("turn Ann", "Hi! Come in."),
-        ("turn Ann +", "Sit down."),
-        ("item 1 Tom", "Apples"),
-        ("paragraph", "They left."),
-    ]
-
-
-def test_speech_inside_of_a_paragraph_is_part_of_it():
-    assert gum(
-        sentence("He came_ .", "p (3 s)"),
-        sentence("Hello_ !", 'sp who:::"#He" (1 s)'),
-        sentence("Then he left_ ."),
-        sentence("As they say_ :", "quote (1 s)"),
-    ) == [
-        ("paragraph", "He came. Hello! Then he left."),
-        ("quotation 1", "As they say:"),
-    ]
-
-
-def test_what_follows_a_block_inside_of_another_is_a_block():
-    assert gum(
-        sentence("Text", "p (3 s)"),
-        sentence("A picture", "figure (1 s) | caption (1 s)"),
-        sentence("More text"),
-    ) == [("paragraph", "Text"), ("caption", "A picture"), ("paragraph", "More text")]
+@pytest.mark.parametrize(("sentences", "expected"), GUM_CASES.values(), ids=GUM_CASES)
+def test_gum(sentences, expected):
+    layout = read_gum(*sentences)
+    assert describe(layout.text, layout.blocks) == expected
 
 
 GCDT = """<text id="x" sourceURL="http://example.org/?a=1&b=2">
@@ -193,15 +172,23 @@ LAYOUT = read_gum(
 EDUS = ["A title", "Do n't go ,", "-LSB- 1 -RSB- he said .", "Bye ."]
 
 
-def test_blocks_and_spaces_of_a_document():
-    document = with_layout(make_document(*EDUS), LAYOUT)
+@pytest.mark.parametrize(
+    ("edus", "written", "borders", "crossing"),
+    [
+        (EDUS, ["A title", "Don't go,", "[1] he said.", "Bye."], (0, 1, 3, 4), []),
+        # A block that begins inside an EDU begins after it.
+        (["A title Do n't go ,", *EDUS[2:]], ["A title Don't go,", "[1] he said.", "Bye."],
+         (0, 1, 2, 3), [0]),
+    ],
+)  # fmt: skip
+def test_blocks_and_spaces_of_a_document(edus, written, borders, crossing):
+    document = with_layout(make_document(*edus), LAYOUT)
+    heading, paragraph, turn = pairwise(borders)
     assert document.blocks == [
-        Block(0, 1, "heading", 1),
-        Block(1, 3, "paragraph"),
-        Block(3, 4, "turn", speaker="Ann"),
-    ]
-    assert document.edus == ["A title", "Don't go,", "[1] he said.", "Bye."]
-    assert document.crossing_edus == []
+        Block(*heading, "heading", 1), Block(*paragraph, "paragraph"),
+        Block(*turn, "turn", speaker="Ann"),
+    ]  # fmt: skip
+    assert document.edus == written and document.crossing_edus == crossing
 
 
 @pytest.mark.parametrize("raw_text", [False, True])
@@ -210,27 +197,13 @@ def test_docs_get_layout(raw_text):
     options = ConversionOptions(lang="en", raw_text=raw_text)
     doc = convert_document(with_layout(make_document(*EDUS), LAYOUT), options, report=report)
     assert doc.text == "A title\n\nDon't go,[1] he said.\n\nBye."
-    assert [edu.text for edu in doc.spans["edus"]] == [
-        *("A title", "Don't go,", "[1] he said.", "Bye."),
-    ]
-    assert get_layout(doc) == [
-        Block(0, 7, "heading", 1),
-        Block(9, 30, "paragraph"),
-        Block(32, 36, "turn", 0, "Ann"),
-    ]
+    edus = ["A title", "Don't go,", "[1] he said.", "Bye."]
+    assert [edu.text for edu in doc.spans["edus"]] == edus
+    blocks = [Block(0, 7, "heading", 1), Block(9, 30, "paragraph"), Block(32, 36, "turn", 0, "Ann")]
+    assert get_layout(doc) == blocks
     assert (report.layout, report.blocks, report.crossing) == (1, 3, 0)
     example = make_example(blank_pipeline("en"), doc)
     assert get_layout(example.predicted) == get_layout(doc)
-
-
-def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
-    document = with_layout(make_document("A title Do n't go ,", *EDUS[2:]), LAYOUT)
-    assert document.blocks == [
-        Block(0, 1, "heading", 1),
-        Block(1, 2, "paragraph"),
-        Block(2, 3, "turn", speaker="Ann"),
-    ]
-    assert document.crossing_edus == [0]
 
 
 @pytest.mark.parametrize("edus", [("A title", "Do go ,", *EDUS[2:]), ("B other", *EDUS[1:])])

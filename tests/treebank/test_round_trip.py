@@ -15,20 +15,12 @@ from spacy_rst.treebank.convert import ConversionOptions, convert_document, conv
 from spacy_rst.treebank.docbin import read_docbin
 from spacy_rst.treebank.rs3 import parse_rs3, read_rs3
 
-from .rs3_files import DEFAULT_RELATIONS, group, rs3, segment
+from .rs3_files import DEFAULT_RELATIONS, group, nuclei, rs3, segment
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
-WITH_HEADLINES = rs3(
-    segment(9, "Headline")
-    + segment(1, "It rained,", 3)
-    + segment(8, "- 3 -")
-    + segment(2, "so we stayed.", 1, "elaboration")
-    + group(3, "span")
-    + segment(7, "The end")
-)
-FOUR_NUCLEI = rs3(
-    "".join(segment(i, f"point {i}", 9, "joint") for i in range(1, 5)) + group(9, "multinuc")
-)
+UNITS = segment(9, "Headline") + segment(1, "It rained,", 3) + segment(8, "- 3 -")
+UNITS += segment(2, "so we stayed.", 1, "elaboration") + group(3, "span") + segment(7, "The end")
+WITH_HEADLINES = rs3(UNITS)
 
 
 def to_rs3_and_back(content: str, folder: Path):
@@ -67,7 +59,7 @@ def test_relations_that_are_no_classes_are_declared_as_they_are_used():
 
 
 def test_nuclei_under_one_relation_stay_one_group(tmp_path):
-    again = to_rs3_and_back(FOUR_NUCLEI, tmp_path)
+    again = to_rs3_and_back(rs3(nuclei(*"abcd")), tmp_path)
     assert [child.relation for child in again.root.children] == ["joint"] * 4
 
 
@@ -91,16 +83,18 @@ def test_nuclei_that_a_parser_chained_become_one_group():
     assert len(document.root.children) == 3
 
 
-def test_other_groups_stay_apart():
-    splits = [(0, 2, 4, "Joint-NN"), (0, 1, 2, "Joint-NN"), (2, 3, 4, "Contrast-NN")]
-    tree = RstTree.from_splits(splits, list("abcd"))
-    assert RstTree.from_rs3(tree.to_rs3()) == tree
-
-
-@pytest.mark.parametrize("relation", [*MULTINUCLEAR_CLASSES, "Elaboration"])
-def test_a_satellite_of_nuclei_is_no_further_nucleus(relation):
-    splits = [(0, 2, 3, f"{relation}-NS"), (0, 1, 2, "Joint-NN")]
-    tree = RstTree.from_splits(splits, list("abc"))
+@pytest.mark.parametrize(
+    "splits",
+    [
+        [(0, 2, 4, "Joint-NN"), (0, 1, 2, "Joint-NN"), (2, 3, 4, "Contrast-NN")],
+        *(
+            [(0, 2, 3, f"{relation}-NS"), (0, 1, 2, "Joint-NN")]
+            for relation in (*MULTINUCLEAR_CLASSES, "Elaboration")
+        ),
+    ],
+)
+def test_other_groups_and_satellites_of_nuclei_stay_apart(splits):
+    tree = RstTree.from_splits(splits, list("abcd")[: splits[0][2]])
     assert RstTree.from_rs3(tree.to_rs3()) == tree
 
 

@@ -6,116 +6,105 @@ from spacy_rst import RstError, RstTree
 from spacy_rst.treebank.binarize import binarize
 from spacy_rst.treebank.rs3 import parse_rs3, read_rs3
 
-from .rs3_files import group, rs3, segment
+from .rs3_files import group, nuclei, rs3, segment
 
 
 def splits(content: str, **options: bool) -> list[tuple[int, int, int, str]]:
     return [tuple(split) for split in binarize(parse_rs3(content, **options)).splits]
 
 
-def test_nucleus_and_satellite():
-    content = rs3(
-        segment(1, "Rain fell.", 3) + segment(2, "A lot.", 1, "elaboration") + group(3, "span")
-    )
-    assert splits(content) == [(0, 1, 2, "elaboration-NS")]
+BOTH_WAYS = {"cause": ("rst", "multinuc"), "joint": ("multinuc",)}
+EXTRAS = (
+    '<secedges><secedge id="1-2" source="1" target="2" relname="evidence"/></secedges>'
+    '<signals><signal source="2" type="dm" subtype="dm" tokens="1"/></signals>'
+)
+CASES = {
+    "nucleus and satellite": (
+        segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span"),
+        [(0, 1, 2, "elaboration-NS")],
+    ),
+    "the header tells a satellite of a multinuclear group": (
+        nuclei("a", "b", parent=5) + segment(8, "c", 9, "elaboration") + group(5, "span"),
+        [(0, 2, 3, "elaboration-NS"), (0, 1, 2, "joint-NN")],
+    ),
+    "satellite of a satellite without a span group": (
+        segment(1, "a", 4) + segment(2, "b", 1, "elaboration") + segment(3, "c", 2, "evidence")
+        + group(4, "span"),
+        [(0, 1, 3, "elaboration-NS"), (1, 2, 3, "evidence-NS")],
+    ),
+    "several satellites, nearest first and right before left": (
+        segment(1, "far left", 3, "background") + segment(2, "near left", 3, "background")
+        + segment(3, "nucleus", 6) + segment(4, "near right", 3, "elaboration")
+        + segment(5, "far right", 3, "evidence") + group(6, "span"),
+        [(0, 1, 5, "background-SN"), (1, 4, 5, "evidence-NS"), (1, 2, 4, "background-SN"),
+         (2, 3, 4, "elaboration-NS")],
+    ),
+    "a multinuclear group with one nucleus collapses": (
+        segment(1, "a", 4, "joint") + group(4, "multinuc", 5, "joint")
+        + segment(2, "b", 5, "joint") + group(5, "multinuc"),
+        [(0, 1, 2, "joint-NN")],
+    ),
+    "mixed relations in one group": (
+        segment(1, "a", 4, "same-unit") + segment(2, "b", 4, "same-unit")
+        + segment(3, "c", 4, "joint") + group(4, "multinuc"),
+        [(0, 1, 3, "same-unit-NN"), (1, 2, 3, "same-unit-NN")],
+    ),
+    "a multinuclear relation on a segment is a further nucleus": (
+        segment(1, "a", 2, "joint") + segment(2, "b", 3) + group(3, "span"),
+        [(0, 1, 2, "joint-NN")],
+    ),
+    "a span group with two nuclei is joined": (
+        segment(1, "a", 3) + segment(2, "b", 3) + group(3, "span"), [(0, 1, 2, "joint-NN")]
+    ),
+    "nuclei chain to the right": (
+        nuclei("a", "b", "c", "d"),
+        [(0, 1, 4, "joint-NN"), (1, 2, 4, "joint-NN"), (2, 3, 4, "joint-NN")],
+    ),
+    "signals and secondary edges of rs4 are ignored": (
+        segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span") + EXTRAS,
+        [(0, 1, 2, "elaboration-NS")],
+    ),
+    "a root may carry a relation name without a parent": (
+        segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
+        + '<group id="3" type="span" relname="span"/>',
+        [(0, 1, 2, "elaboration-NS")],
+    ),
+    "empty groups disappear": (
+        segment(1, "a", 4) + segment(3, "c", 1, "evidence") + group(4, "span")
+        + group(5, "multinuc", 1, "elaboration"),
+        [(0, 1, 2, "evidence-NS")],
+    ),
+    "a blank relation is none": (
+        segment(1, "a", 3, "  ") + segment(2, "b", 1, "evidence") + group(3, "span"),
+        [(0, 1, 2, "evidence-NS")],
+    ),
+    "one segment is a tree of one leaf": (segment(1, "alone"), []),
+}  # fmt: skip
 
 
-def test_satellite_on_a_multinuclear_group_is_told_by_the_header():
-    body = (
-        segment(1, "a", 4, "joint")
-        + segment(2, "b", 4, "joint")
-        + segment(3, "c", 4, "elaboration")
-        + group(4, "multinuc", 5)
-        + group(5, "span")
-    )
-    assert splits(rs3(body)) == [(0, 2, 3, "elaboration-NS"), (0, 1, 2, "joint-NN")]
+@pytest.mark.parametrize(("body", "expected"), CASES.values(), ids=CASES)
+def test_what_nodes_are_to_each_other(body, expected):
+    assert splits(rs3(body)) == expected
 
 
 def test_label_declared_both_ways_is_a_nucleus_under_a_multinuclear_group():
-    relations = {"cause": ("rst", "multinuc"), "joint": ("multinuc",)}
-    both = segment(1, "a", 3, "cause") + segment(2, "b", 3, "cause") + group(3, "multinuc")
-    assert splits(rs3(both, relations)) == [(0, 1, 2, "cause-NN")]
+    both = nuclei("a", "b", relation="cause")
+    assert splits(rs3(both, BOTH_WAYS)) == [(0, 1, 2, "cause-NN")]
     satellite = segment(1, "a", 3) + segment(2, "b", 1, "cause") + group(3, "span")
-    assert splits(rs3(satellite, relations)) == [(0, 1, 2, "cause-NS")]
+    assert splits(rs3(satellite, BOTH_WAYS)) == [(0, 1, 2, "cause-NS")]
 
 
-def test_headline_that_is_not_linked_is_removed_and_counted():
-    body = segment(9, "Headline") + segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
+@pytest.mark.parametrize(("headline", "removed"), [("Headline", [(0, "Headline")]), (" ", [])])
+def test_segments_that_are_not_linked_are_removed_and_counted(headline, removed):
+    body = segment(9, headline) + segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
     document = parse_rs3(rs3(body + group(3, "span")))
-    assert document.edus == ["a", "b"]
-    assert document.removed == [(0, "Headline")]
+    assert document.edus == ["a", "b"] and document.removed == removed
 
 
 def test_text_order_is_the_order_of_the_file_not_of_the_ids():
     body = segment(20, "first", 30, "joint") + segment(3, "second", 30, "joint")
     document = parse_rs3(rs3(body + group(30, "multinuc")))
     assert document.edus == ["first", "second"]
-
-
-def test_satellite_of_a_satellite_without_a_span_group():
-    body = (
-        segment(1, "a", 4)
-        + segment(2, "b", 1, "elaboration")
-        + segment(3, "c", 2, "evidence")
-        + group(4, "span")
-    )
-    assert splits(rs3(body)) == [(0, 1, 3, "elaboration-NS"), (1, 2, 3, "evidence-NS")]
-
-
-def test_several_satellites_nearest_first_and_right_before_left():
-    body = (
-        segment(1, "far left", 3, "background")
-        + segment(2, "near left", 3, "background")
-        + segment(3, "nucleus", 6)
-        + segment(4, "near right", 3, "elaboration")
-        + segment(5, "far right", 3, "evidence")
-        + group(6, "span")
-    )
-    assert splits(rs3(body)) == [
-        (0, 1, 5, "background-SN"),
-        (1, 4, 5, "evidence-NS"),
-        (1, 2, 4, "background-SN"),
-        (2, 3, 4, "elaboration-NS"),
-    ]
-
-
-def test_multinuclear_group_with_one_nucleus_collapses():
-    body = (
-        segment(1, "a", 4, "joint")
-        + group(4, "multinuc", 5, "joint")
-        + segment(2, "b", 5, "joint")
-        + group(5, "multinuc")
-    )
-    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
-
-
-def test_mixed_relations_in_one_group():
-    body = (
-        segment(1, "a", 4, "same-unit")
-        + segment(2, "b", 4, "same-unit")
-        + segment(3, "c", 4, "joint")
-        + group(4, "multinuc")
-    )
-    assert splits(rs3(body)) == [(0, 1, 3, "same-unit-NN"), (1, 2, 3, "same-unit-NN")]
-
-
-def test_multinuclear_relation_on_a_segment_is_a_further_nucleus():
-    body = segment(1, "a", 2, "joint") + segment(2, "b", 3) + group(3, "span")
-    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
-
-
-def test_span_group_with_two_span_children_is_joined_without_a_claim():
-    body = segment(1, "a", 3) + segment(2, "b", 3) + group(3, "span")
-    assert splits(rs3(body)) == [(0, 1, 2, "joint-NN")]
-
-
-def test_nuclei_chain_to_the_right():
-    body = "".join(segment(i, str(i), 9, "joint") for i in range(1, 5)) + group(9, "multinuc")
-    assert splits(rs3(body)) == [
-        (0, 1, 4, "joint-NN"),
-        (1, 2, 4, "joint-NN"),
-        (2, 3, 4, "joint-NN"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -126,58 +115,16 @@ def test_nuclei_chain_to_the_right():
     ],
 )
 def test_text_is_cleaned_and_marks_and_blank_lines_begin_paragraphs(texts, edus):
-    body = "".join(segment(i, text, 9, "joint") for i, text in enumerate(texts))
-    document = parse_rs3(rs3(body + group(9, "multinuc")))
+    document = parse_rs3(rs3(nuclei(*texts)))
     assert document.edus == edus
     assert [(block.start, block.end) for block in document.blocks] == [(0, 2), (2, 3)]
 
 
-def test_rs4_signals_and_secondary_edges_are_ignored():
-    body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration") + group(3, "span")
-    extras = (
-        '<secedges><secedge id="1-2" source="1" target="2" relname="evidence"/></secedges>'
-        '<signals><signal source="2" type="dm" subtype="dm" tokens="1"/></signals>'
-    )
-    assert splits(rs3(body + extras)) == [(0, 1, 2, "elaboration-NS")]
-
-
-def test_root_may_carry_a_relation_name_without_a_parent():
-    body = segment(1, "a", 3) + segment(2, "b", 1, "elaboration")
-    body += '<group id="3" type="span" relname="span"/>'
-    assert splits(rs3(body)) == [(0, 1, 2, "elaboration-NS")]
-
-
-def test_empty_groups_disappear():
-    body = segment(1, "a", 4) + segment(3, "c", 1, "evidence")
-    body += group(4, "span") + group(5, "multinuc", 1, "elaboration")
-    document = parse_rs3(rs3(body))
-    assert document.edus == ["a", "c"]
-    assert [tuple(s) for s in binarize(document).splits] == [(0, 1, 2, "evidence-NS")]
-
-
-def test_one_segment_is_a_tree_of_one_leaf():
-    assert len(binarize(parse_rs3(rs3(segment(1, "alone"))))) == 1
-
-
-TWO_TREES = (
-    segment(1, "a", 10)
-    + segment(2, "b", 1, "elaboration")
-    + segment(3, "c", 11)
-    + segment(4, "d", 3, "elaboration")
-    + segment(5, "e", 3, "evidence")
-    + group(10, "span")
-    + group(11, "span")
-)
-
-
-CROSSING = (
-    segment(1, "a", 5)
-    + segment(2, "b", 6, "joint")
-    + segment(3, "c", 1, "elaboration")
-    + segment(4, "d", 6, "joint")
-    + group(5, "span", 6, "joint")
-    + group(6, "multinuc")
-)
+TWO_TREES = segment(1, "a", 10) + segment(2, "b", 1, "elaboration") + group(10, "span")
+TWO_TREES += segment(3, "c", 11) + segment(4, "d", 3, "elaboration")
+TWO_TREES += segment(5, "e", 3, "evidence") + group(11, "span")
+CROSSING = segment(1, "a", 5) + segment(2, "b", 6, "joint") + segment(3, "c", 1, "elaboration")
+CROSSING += segment(4, "d", 6, "joint") + group(5, "span", 6, "joint") + group(6, "multinuc")
 NO_NUCLEUS = segment(1, "a", 3, "elaboration") + segment(2, "b", 3, "evidence") + group(3, "span")
 BOMB = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
 
@@ -202,8 +149,7 @@ BOMB = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
         (rs3(CROSSING), "R105", "Node 1 of file.rs3 has parts that do not lie side by side"),
         (rs3(NO_NUCLEUS), "R105", "Node 3 of file.rs3 has satellites but no nucleus"),
         *(
-            (rs3(segment(1, "a", 3, "joint") + segment(2, text, 3, "joint") + group(3, "multinuc")),
-             "R105", "Node 2 of file.rs3 belongs to the tree but has no text")
+            (rs3(nuclei("a", text)), "R105", "Node 2 of file.rs3 belongs to the tree but has no")
             for text in ("", " ", "\n", "&lt;P&gt;", "#####")
         ),
         (rs3(TWO_TREES), "R108", "10 (2 segments) and 11 (3 segments)"),
@@ -216,17 +162,6 @@ def test_malformed_files_get_a_coded_error(content, code, named):
     assert caught.value.code == code
     assert named in str(caught.value)
     assert "file.rs3" in str(caught.value)
-
-
-def test_unlinked_segments_without_text_do_no_harm():
-    body = segment(9, " ") + segment(1, "a", 3) + segment(2, "b", 1, "evidence") + group(3, "span")
-    document = parse_rs3(rs3(body))
-    assert document.edus == ["a", "b"] and document.removed == []
-
-
-def test_a_blank_relation_is_none():
-    body = segment(1, "a", 3, "  ") + segment(2, "b", 1, "evidence") + group(3, "span")
-    assert parse_rs3(rs3(body)).edus == ["a", "b"]
 
 
 def test_largest_tree_is_kept_on_demand():
@@ -250,9 +185,3 @@ def test_written_text_is_escaped():
     again = RstTree.from_rs3(tree.to_rs3())
     assert again.splits == tree.splits
     assert again.edus == ('<x> & "y"', "bell\ufffd")
-
-
-def test_relation_used_both_ways_survives_the_round_trip():
-    splits_in = [(0, 2, 3, "joint-NS"), (0, 1, 2, "joint-NN")]
-    tree = RstTree.from_splits(splits_in, ["a", "b", "c"])
-    assert RstTree.from_rs3(tree.to_rs3()) == tree

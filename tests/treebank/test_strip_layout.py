@@ -5,30 +5,23 @@ from collections import Counter
 import pytest
 import spacy
 
-from spacy_rst.doc import doc_from_edus, get_tree, set_tree
+from spacy_rst.doc import doc_from_edus, get_tree
 from spacy_rst.doc_layout import get_layout, set_layout
-from spacy_rst.layout import Block
-from spacy_rst.tree import RstTree
 from spacy_rst.treebank.corpus import Corpus
 from spacy_rst.treebank.docbin import new_docbin, write_docbin
 from spacy_rst.treebank.strip_layout import as_running_text
 
-SPLITS = [(0, 2, 3, "Joint-NN"), (0, 1, 2, "Cause-NS")]
+from .test_corrupt import make_doc
 
-
-def two_paragraphs(edus, lang="en"):
-    doc = doc_from_edus(spacy.blank(lang), edus, paragraph_starts=[2])
-    border = doc.spans["edus"][2].start_char
-    set_layout(doc, [Block(0, border - 2, "paragraph"), Block(border, len(doc.text), "paragraph")])
-    set_tree(doc, RstTree.from_splits(SPLITS))
-    doc.user_data["rst_name"] = "two"
-    return doc
+EDUS = ["It rained,", "so we stayed.", "Then we left."]
+RUNNING = "It rained, so we stayed. Then we left."
 
 
 def test_breaks_are_gone_and_all_else_stays():
-    doc = two_paragraphs(["It rained,", "so we stayed.", "Then we left."])
+    doc = make_doc(EDUS)
+    doc.user_data["rst_name"] = "two"
     running = as_running_text(doc)
-    assert running.text == "It rained, so we stayed. Then we left."
+    assert running.text == RUNNING
     assert [edu.text for edu in running.spans["edus"]] == [e.text for e in doc.spans["edus"]]
     assert get_tree(running) == get_tree(doc)
     assert running.user_data["rst_name"] == "two"
@@ -44,31 +37,23 @@ def test_a_text_without_breaks_stays_as_it_is(text):
 
 
 def test_scripts_without_spaces_get_none():
-    doc = two_paragraphs(["下雨了，", "我们在家。", "然后走了。"], lang="zh")
+    doc = make_doc(["下雨了，", "我们在家。", "然后走了。"])
     assert "\n\n" in doc.text and " " not in as_running_text(doc).text.replace(" 我", "我")
     assert as_running_text(doc).text.endswith("。然后走了。")
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 40)])
-def test_a_corpus_hides_the_layout_of_its_share(tmp_path, share, expected):
-    docbin = new_docbin()
-    for _ in range(40):
-        docbin.add(two_paragraphs(["It rained,", "so we stayed.", "Then we left."]))
-    write_docbin(tmp_path / "x.spacy", docbin)
-    nlp = spacy.blank("en")
-    corpus = Corpus(tmp_path / "x.spacy", hide_layout=share)
-    hidden = [get_layout(example.predicted) is None for example in corpus(nlp)]
-    assert sum(hidden) == expected
-    some = Corpus(tmp_path / "x.spacy", hide_layout=0.5)
-    drawn = [[get_layout(example.predicted) is None for example in some(nlp)] for _ in range(2)]
-    assert drawn[0] == drawn[1] and 0 < sum(drawn[0]) < 40
-
-
-EDUS = ["It rained,", "so we stayed.", "Then we left."]
+@pytest.mark.parametrize(
+    ("share", "at_least", "at_most"), [(0.0, 0, 0), (0.5, 1, 39), (1.0, 40, 40)]
+)
+def test_a_corpus_hides_the_layout_of_its_share(tmp_path, share, at_least, at_most):
+    write_docbin(tmp_path / "x.spacy", new_docbin([make_doc(EDUS)] * 40))
+    corpus, nlp = Corpus(tmp_path / "x.spacy", hide_layout=share), spacy.blank("en")
+    drawn = [[get_layout(example.predicted) is None for example in corpus(nlp)] for _ in range(2)]
+    assert drawn[0] == drawn[1] and at_least <= sum(drawn[0]) <= at_most
 
 
 def test_copies_of_a_document_are_drawn_apart(tmp_path):
-    doc = two_paragraphs(EDUS)
+    doc = make_doc(EDUS)
     doc.user_data["rst_treebank"] = "two"
     write_docbin(tmp_path / "x.spacy", new_docbin([doc]))
     settings = {"sampling_weights": {"two": 60}, "hide_layout": 0.5, "noise": 0.5}
@@ -89,8 +74,7 @@ def test_documents_of_unknown_layout_are_not_touched(tmp_path):
         doc_from_edus(spacy.blank("en"), EDUS, paragraph_starts=[2]) for _ in range(2)
     )
     set_layout(unknown, None)
-    write_docbin(tmp_path / "x.spacy", new_docbin([unknown, unread, two_paragraphs(EDUS)]))
+    write_docbin(tmp_path / "x.spacy", new_docbin([unknown, unread, make_doc(EDUS)]))
     kept, *hidden = Corpus(tmp_path / "x.spacy", hide_layout=1.0)(spacy.blank("en"))
     assert kept.reference.text == unknown.text == "It rained, so we stayed.\n\nThen we left."
-    for example in hidden:
-        assert example.reference.text == "It rained, so we stayed. Then we left."
+    assert [example.reference.text for example in hidden] == [RUNNING] * 2

@@ -65,88 +65,68 @@ def assert_trees(doc: Doc) -> None:
         assert {token.i for token in roots[0].subtree} == set(range(sent.start, sent.end))
 
 
-def test_words_that_are_tokens(tmp_path):
-    doc = Doc(NLP.vocab, ["It", "rained", "hard", ".", "We", "stayed", "."])
-    assert set_syntax(doc, read(tmp_path, RAIN, STAY))
-    assert tokens(doc) == [
-        "It/PRON/rained/nsubj", "rained/VERB/rained/ROOT", "hard/ADV/rained/advmod",
-        "./PUNCT/rained/punct", "We/PRON/stayed/nsubj", "stayed/VERB/stayed/ROOT",
-        "./PUNCT/stayed/punct",
-    ]  # fmt: skip
-    assert [sent.text for sent in doc.sents] == ["It rained hard .", "We stayed ."]
-    assert_trees(doc)
+# Sentences, the tokens of a Doc, what they get, and the tokens at which sentences start.
+PROJECTIONS = {
+    "words that are tokens": (
+        [RAIN, STAY],
+        ["It", "rained", "hard", ".", "We", "stayed", "."],
+        ["It/PRON/rained/nsubj", "rained/VERB/rained/ROOT", "hard/ADV/rained/advmod",
+         "./PUNCT/rained/punct", "We/PRON/stayed/nsubj", "stayed/VERB/stayed/ROOT",
+         "./PUNCT/stayed/punct"],
+        [0, 4],
+    ),
+    "a word of several tokens, and white space": (
+        [sentence("``/PUNCT/2/punct", "'Twas/VERB/0/root", "well-known/ADJ/2/xcomp"),
+         sentence("Go/VERB/0/root")],
+        ["\n", "``", "'", "Twas", "well", "-", "known", "\n\n", "Go"],
+        ["\n/SPACE/``/dep", "``/PUNCT/Twas/punct", "'/VERB/Twas/flat", "Twas/VERB/Twas/ROOT",
+         "well/ADJ/Twas/xcomp", "-/ADJ/well/flat", "known/ADJ/well/flat", "\n\n/SPACE/known/dep",
+         "Go/VERB/Go/ROOT"],
+        [0, 8],
+    ),
+    "characters of Chinese words, and labels of Stanford": (
+        [sentence("天气/NN/4/nsubj", "在/P/3/case", "今天/NT/4/nmod:prep", "变化/VV/0/root",
+                  "多/AD/4/advmod:dvp", "个/M/7/mark:clf", "样子/NN/4/dobj", "等/ETC/7/etc",
+                  "。/PU/4/punct")],
+        list("天气在今天变化多个样子等。"),
+        ["天/NOUN/变/nsubj", "气/NOUN/天/goeswith", "在/ADP/今/case", "今/NOUN/变/obl",
+         "天/NOUN/今/goeswith", "变/VERB/变/ROOT", "化/VERB/变/goeswith", "多/ADV/变/advmod",
+         "个/NOUN/样/clf", "样/NOUN/变/obj", "子/NOUN/样/goeswith", "等/PART/样/dep",
+         "。/PUNCT/变/punct"],
+        [0],
+    ),
+    "a token of several words stands for the highest": (
+        [sentence("I/PRON/4/nsubj", "2-3 don't", "do/AUX/4/aux", "n't/PART/4/advmod",
+                  "go/VERB/0/root", "5-6 da", "de/ADP/7/case", "a/DET/7/det", "ONG/NOUN/4/obl",
+                  "$/SYM/9/dep", "5/NUM/4/obj")],
+        ["I", "don", "'", "t", "go", "da", "ONG", "$5"],
+        ["I/PRON/go/nsubj", "don/AUX/go/aux", "'/PART/don/flat", "t/PART/don/flat",
+         "go/VERB/go/ROOT", "da/ADP/ONG/case", "ONG/NOUN/go/obl", "$5/NUM/go/obj"],
+        [0],
+    ),
+    "a token over two sentences crosses no border": (
+        [RAIN, STAY], ["It", "rained", "hard", ".We", "stayed", "."], None, [0, 4]
+    ),
+    "words that the text lacks": (
+        [sentence("A/DET/2/det", "title/NOUN/0/root"), RAIN, STAY,
+         sentence("Nevertheless/ADV/0/root", "./PUNCT/1/punct")],
+        ["It", "hard", ".", "We", "stayed", "(", ".", "Nevertheless", "."],
+        ["It/PRON/It/ROOT", "hard/ADV/It/dep", "./PUNCT/It/dep", "We/PRON/stayed/nsubj",
+         "stayed/VERB/stayed/ROOT", "(/X/stayed/dep", "./PUNCT/stayed/punct",
+         "Nevertheless/ADV/Nevertheless/ROOT", "./PUNCT/Nevertheless/punct"],
+        [0, 3, 7],
+    ),
+}  # fmt: skip
 
 
-def test_a_word_of_several_tokens_and_white_space(tmp_path):
-    syntax = read(
-        tmp_path,
-        sentence("``/PUNCT/2/punct", "'Twas/VERB/0/root", "well-known/ADJ/2/xcomp"),
-        sentence("Go/VERB/0/root"),
-    )
-    doc = Doc(NLP.vocab, ["\n", "``", "'", "Twas", "well", "-", "known", "\n\n", "Go"])
-    assert set_syntax(doc, syntax)
-    assert tokens(doc) == [
-        "\n/SPACE/``/dep", "``/PUNCT/Twas/punct", "'/VERB/Twas/flat", "Twas/VERB/Twas/ROOT",
-        "well/ADJ/Twas/xcomp", "-/ADJ/well/flat", "known/ADJ/well/flat", "\n\n/SPACE/known/dep",
-        "Go/VERB/Go/ROOT",
-    ]  # fmt: skip
-    assert [sent.start for sent in doc.sents] == [0, 8]
-    assert_trees(doc)
-
-
-def test_characters_of_chinese_words_and_labels_of_stanford(tmp_path):
-    syntax = read(
-        tmp_path,
-        sentence(
-            "天气/NN/4/nsubj", "在/P/3/case", "今天/NT/4/nmod:prep", "变化/VV/0/root",
-            "多/AD/4/advmod:dvp", "个/M/7/mark:clf", "样子/NN/4/dobj", "等/ETC/7/etc",
-            "。/PU/4/punct",
-        ),
-    )  # fmt: skip
-    doc = Doc(NLP.vocab, list("天气在今天变化多个样子等。"), [False] * 13)
-    assert set_syntax(doc, syntax)
-    assert tokens(doc) == [
-        "天/NOUN/变/nsubj", "气/NOUN/天/goeswith", "在/ADP/今/case", "今/NOUN/变/obl",
-        "天/NOUN/今/goeswith", "变/VERB/变/ROOT", "化/VERB/变/goeswith", "多/ADV/变/advmod",
-        "个/NOUN/样/clf", "样/NOUN/变/obj", "子/NOUN/样/goeswith", "等/PART/样/dep",
-        "。/PUNCT/变/punct",
-    ]  # fmt: skip
-
-
-def test_a_token_of_several_words_stands_for_the_highest(tmp_path):
-    syntax = read(
-        tmp_path,
-        sentence(
-            "I/PRON/4/nsubj", "2-3 don't", "do/AUX/4/aux", "n't/PART/4/advmod", "go/VERB/0/root",
-            "5-6 da", "de/ADP/7/case", "a/DET/7/det", "ONG/NOUN/4/obl", "$/SYM/9/dep",
-            "5/NUM/4/obj",
-        ),
-    )  # fmt: skip
-    doc = Doc(NLP.vocab, ["I", "don", "'", "t", "go", "da", "ONG", "$5"])
-    assert set_syntax(doc, syntax)
-    assert tokens(doc) == [
-        "I/PRON/go/nsubj", "don/AUX/go/aux", "'/PART/don/flat", "t/PART/don/flat",
-        "go/VERB/go/ROOT", "da/ADP/ONG/case", "ONG/NOUN/go/obl", "$5/NUM/go/obj",
-    ]  # fmt: skip
-
-
-def test_a_token_over_two_sentences_crosses_no_border(tmp_path):
-    doc = Doc(NLP.vocab, ["It", "rained", "hard", ".We", "stayed", "."])
-    assert set_syntax(doc, read(tmp_path, RAIN, STAY))
-    assert_trees(doc)
-    assert [sent.start for sent in doc.sents] == [0, 4]
-
-
-def test_words_that_the_text_lacks(tmp_path):
-    title = sentence("A/DET/2/det", "title/NOUN/0/root")
-    last = sentence("Nevertheless/ADV/0/root", "./PUNCT/1/punct")
-    doc = Doc(NLP.vocab, ["It", "hard", ".", "We", "stayed", "(", ".", "Nevertheless", "."])
-    assert set_syntax(doc, read(tmp_path, title, RAIN, STAY, last))
-    assert tokens(doc) == [
-        "It/PRON/It/ROOT", "hard/ADV/It/dep", "./PUNCT/It/dep", "We/PRON/stayed/nsubj",
-        "stayed/VERB/stayed/ROOT", "(/X/stayed/dep", "./PUNCT/stayed/punct",
-        "Nevertheless/ADV/Nevertheless/ROOT", "./PUNCT/Nevertheless/punct",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("sentences", "words", "expected", "starts"), PROJECTIONS.values(), ids=PROJECTIONS
+)
+def test_tokens_get_what_words_have(tmp_path, sentences, words, expected, starts):
+    doc = Doc(NLP.vocab, words)
+    assert set_syntax(doc, read(tmp_path, *sentences))
+    assert expected is None or tokens(doc) == expected
+    assert [sent.start for sent in doc.sents] == starts
     assert_trees(doc)
 
 
@@ -195,11 +175,7 @@ def test_trees_hold_over_any_tokens(tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["a/X/2/dep", "b/X/1/dep"],
-        ["a/X/3/dep", "b/X/0/root"],
-        ["a/X/0/root", "b/X/_/_"],
-    ],
+    [["a/X/2/dep", "b/X/1/dep"], ["a/X/3/dep", "b/X/0/root"], ["a/X/0/root", "b/X/_/_"]],
 )
 def test_heads_that_form_no_tree_are_an_error(tmp_path, words):
     text = "# newdoc id = doc\n" + sentence(*words)
