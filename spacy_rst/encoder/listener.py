@@ -32,12 +32,8 @@ def make_syntax_listener(width: int, upstream: str = "syntax") -> Model[list[Doc
 
 
 class SyntaxListener(Tok2VecListener):
-    """Gets its vectors from a `syntax` component: in training through spaCy's own mechanism, else
-    from `SYNTAX_VECTORS`.
-
-    upstream_name (str): The name of the component.
-    width (int): The width of the vectors.
-    """
+    """Gets its vectors from a `syntax` component: in training through spaCy's own mechanism,
+    otherwise from `SYNTAX_VECTORS`."""
 
     name = "syntax-listener"
 

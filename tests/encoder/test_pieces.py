@@ -21,7 +21,7 @@ from thinc.api import Adam, Model
 from spacy_rst.encoder import pieces, pieces_net
 from spacy_rst.encoder.pieces import PieceEncoder, hash_tokens
 from spacy_rst.errors import RstError
-from spacy_rst.treebank.convert import multilingual_pipeline
+from spacy_rst.languages import multilingual_pipeline
 from tests.parser.pipelines import parser_config
 from tests.segmenter.pipelines import sample_examples, segmenter_config
 from tests.tiny_models import SENTENCES, build_tiny_pieces

@@ -12,7 +12,7 @@ from thinc.api import Model
 
 from spacy_rst.encoder.pieces_cache import PieceCache
 from spacy_rst.encoder.pieces_net import PieceNet
-from spacy_rst.treebank.convert import multilingual_pipeline
+from spacy_rst.languages import multilingual_pipeline
 from tests.encoder.test_pieces import make_model, net_of, train_once
 from tests.tiny_models import SENTENCES
 

@@ -14,7 +14,7 @@ from spacy_rst.encoder import word_pieces
 from spacy_rst.encoder.alignment import token_piece_ranges
 from spacy_rst.encoder.vectors import token_offsets
 from spacy_rst.encoder.word_pieces import TokenPieces, WordPieces
-from spacy_rst.treebank.convert import multilingual_pipeline
+from spacy_rst.languages import multilingual_pipeline
 
 # What becomes another number of characters, or none, when it is normalised; and marks of all kinds.
 STRANGE = "ﬁﬃ½…㍿㈱ǆＡ％﷽⁉\u200b\u200d\u2581\xad\ufe0f\u0301👩👧狗，。\u3000\u2028\t\n \x00.'-"
