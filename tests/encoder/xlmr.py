@@ -76,9 +76,11 @@ def initialized_pipeline(name: str, route: str = "transformer", **settings: Any)
     return nlp
 
 
-def train_step(nlp: Language, optimizer: Adam) -> dict[str, float]:
+def train_step(
+    nlp: Language, optimizer: Adam, examples: Sequence[Example] | None = None
+) -> dict[str, float]:
     """A step as `spacy train` makes it: weights change after all components have learned."""
-    losses = nlp.update(make_examples(nlp), sgd=False)
+    losses = nlp.update(examples or make_examples(nlp), sgd=False)
     for _, component in nlp.pipeline:
         if hasattr(component, "finish_update"):
             component.finish_update(optimizer)

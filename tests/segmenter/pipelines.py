@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import spacy
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import fix_random_seed, minibatch
-from thinc.api import Adam
+from spacy.util import fix_random_seed
 
 from spacy_rst.treebank.corpus import make_example
 from tests.parser.pipelines import OWN_TOK2VEC, TOK2VEC_LISTENER, parser_config
+from tests.parser.pipelines import train as train_parser
 from tests.sample import sample_docs
 
 
@@ -55,25 +56,5 @@ def sample_examples(nlp: Language, languages: Sequence[str] = ("eu", "en")) -> l
     return [make_example(nlp, doc, gold_edus=False) for doc in sample_docs(nlp, languages)]
 
 
-def train(
-    nlp: Language,
-    examples: Sequence[Example],
-    *,
-    goals: Sequence[str] = ("edu_span_f",),
-    epochs: int = 60,
-    learn_rate: float = 0.01,
-) -> list[dict[str, float]]:
-    """Initialize a pipeline and train it until the scores named as goals are 1, or the epochs are
-    over. Returns the losses of each epoch."""
-    optimizer = Adam(learn_rate, use_averages=False)
-    nlp.initialize(lambda: examples, sgd=optimizer)
-    history: list[dict[str, float]] = []
-    for epoch in range(epochs):
-        history.append({})
-        for batch in minibatch(examples, 4):
-            nlp.update(batch, sgd=optimizer, losses=history[-1])
-        if epoch % 5 == 4:
-            scores = nlp.evaluate(examples)
-            if all(scores[goal] == 1.0 for goal in goals):
-                break
-    return history
+# Trains a pipeline until it knows the EDUs by heart.
+train = partial(train_parser, goals=("edu_span_f",), learn_rate=0.01)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
-from tests.tiny_models import SENTENCES
+from tests.tiny_models import train_pieces
 
 SIZES = {
     "d_model": 16,
@@ -20,23 +19,6 @@ SIZES = {
     # Larger than usual: narrow layers would hardly see their input otherwise.
     "init_std": 0.4,
 }
-
-
-def train_pieces() -> bytes:
-    """Train a SentencePiece model."""
-    from sentencepiece import SentencePieceTrainer
-
-    pieces = io.BytesIO()
-    SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 5),
-        model_writer=pieces,
-        vocab_size=250,
-        hard_vocab_limit=False,
-        character_coverage=1.0,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return pieces.getvalue()
 
 
 def _write_pieces(path: Path, names: list[str], vocabulary_start: list[str], end: list[str]) -> int:
