@@ -24,8 +24,7 @@ from spacy_rst.encoder.pieces import PieceEncoder, hash_tokens
 from spacy_rst.errors import RstError
 from spacy_rst.languages import multilingual_pipeline
 from tests.encoder.xlmr import train_step
-from tests.parser.pipelines import parser_config
-from tests.segmenter.pipelines import sample_examples, segmenter_config
+from tests.segmenter.pipelines import joint_pipeline, sample_examples
 from tests.tiny_models import SENTENCES, build_tiny_pieces
 
 WIDTH = 10
@@ -74,22 +73,15 @@ def docs():
     return [multilingual_pipeline().make_doc(text) for text in TEXTS]
 
 
-def encoder_config(weights: str, **changes: Any) -> dict[str, Any]:
+def encoder_config(weights: str) -> dict[str, Any]:
     architecture = {"@architectures": "spacy_rst.PieceEncoder.v1", "weights": weights}
-    return {**architecture, **SMALL, "dropout": 0.0, **changes}
+    return {**architecture, **SMALL, "dropout": 0.0}
 
 
-def joint_pipeline(weights: str, **changes: Any):
+def shared_encoder_pipeline(weights: str) -> Language:
     """A segmenter and a parser that listen to one piece encoder."""
-    fix_random_seed(0)
-    nlp = spacy.blank(
-        "xx", config={"nlp": {"tokenizer": {"@tokenizers": "spacy_rst.Tokenizer.v1"}}}
-    )
-    nlp.add_pipe("tok2vec", config={"model": encoder_config(weights, **changes)})
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH, "upstream": "*"}
-    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
-    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter="span"))
-    return nlp
+    return joint_pipeline("tok2vec", encoder_config(weights), listener)
 
 
 def net_of(model: Model) -> pieces_net.PieceNet:
@@ -480,34 +472,18 @@ def test_width_is_known_before_initialization(tiny_pieces):
 
 @pytest.fixture(scope="module")
 def joint(tiny_pieces):
-    """A pipeline that was trained for a few steps with averages, and its optimizer."""
-    nlp = joint_pipeline(tiny_pieces)
+    """A pipeline that was trained for a few steps."""
+    nlp = shared_encoder_pipeline(tiny_pieces)
     examples = sample_examples(nlp, ["eu", "en"])
-    optimizer = Adam(0.01, use_averages=True)
+    optimizer = Adam(0.01)
     nlp.initialize(lambda: examples, sgd=optimizer)
     for _ in range(12):
         train_step(nlp, optimizer, examples[:4])
-    return nlp, optimizer
+    return nlp
 
 
 def trees_of(docs) -> list[Any]:
     return [doc._.rst_json for doc in docs]
-
-
-def test_averages_are_used_and_given_back(joint, docs):
-    nlp, optimizer = joint
-    model = nlp.get_pipe("tok2vec").model
-    trained, before = model.predict(docs), state_of(model)
-    with nlp.use_params(optimizer.averages):
-        averaged = model.predict(docs)
-        changed = changed_weights(before, model)
-        assert changed >= {"mix.weight", "embeddings.0.weight"}
-        assert not any(name.startswith(PRETRAINED) for name in changed)
-        saved = model.to_bytes()
-    assert not np.allclose(averaged[0], trained[0], atol=1e-4)
-    assert changed_weights(before, model) == set()
-    loaded = PieceEncoder(None, **SMALL).from_bytes(saved)
-    assert_same_vectors(loaded.predict(docs), averaged, atol=0)
 
 
 def reload(nlp: Language, path: Path) -> Language:
@@ -526,9 +502,8 @@ def replace_listeners(nlp: Language, path: Path) -> Language:
 
 @pytest.mark.parametrize("copy", [reload, replace_listeners])
 def test_copies_of_a_pipeline_do_the_same(joint, tmp_path, copy):
-    nlp, _ = joint
-    expected = list(nlp.pipe(TEXTS))
-    copied = copy(nlp, tmp_path / "first")
+    expected = list(joint.pipe(TEXTS))
+    copied = copy(joint, tmp_path / "first")
     for other in (copied, reload(copied, tmp_path / "second")):
         found = list(other.pipe(TEXTS))
         assert trees_of(found) == trees_of(expected)
@@ -537,11 +512,10 @@ def test_copies_of_a_pipeline_do_the_same(joint, tmp_path, copy):
 
 
 def test_pickled_and_in_other_processes(joint, tiny_pieces):
-    trained, _ = joint
     # spaCy's listeners cannot be pickled after a training.
-    nlp = joint_pipeline(tiny_pieces).from_bytes(trained.to_bytes())
+    nlp = shared_encoder_pipeline(tiny_pieces).from_bytes(joint.to_bytes())
     expected = trees_of(nlp.pipe(TEXTS))
-    assert expected == trees_of(trained.pipe(TEXTS))
+    assert expected == trees_of(joint.pipe(TEXTS))
     assert trees_of(pickle.loads(pickle.dumps(nlp)).pipe(TEXTS)) == expected
     found = trees_of(nlp.pipe(TEXTS, n_process=2, batch_size=3))
     for tree, wanted in zip(found, expected, strict=True):

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -25,6 +23,7 @@ from tests.encoder.xlmr import (
     MULTILINGUAL,
     NO_DROPOUT,
     ROUTES,
+    build_alike,
     encoder_config,
     initialized_pipeline,
     make_encoder,
@@ -35,6 +34,7 @@ from tests.encoder.xlmr import (
     train_step,
 )
 from tests.parser.pipelines import TRANSFORMER_LISTENER
+from tests.processes import run_python
 from tests.tiny_models import SENTENCES, build_tiny_xlmr
 
 ODD_TEXTS = {
@@ -108,6 +108,10 @@ def reference_vectors(name, doc, window, stride, overlap):
     return np.stack(vectors)  # type: ignore[arg-type]
 
 
+def tags_of(doc: Doc) -> list[str]:
+    return [token.tag_ for token in doc]
+
+
 def is_zero(vectors) -> np.ndarray:
     return np.abs(vectors).max(axis=1) == 0
 
@@ -140,11 +144,10 @@ def test_vectors_do_not_depend_on_the_batch_or_the_cap(tiny_xlmr):
     nlp = spacy.blank("xx")
     texts = [*SENTENCES, "", MULTILINGUAL * 3, *ODD_TEXTS.values()]
     docs = [nlp.make_doc(text) for text in texts]
-    together = make_encoder(tiny_xlmr, window=50, stride=20).predict(docs)
-    one_window_at_a_time = make_encoder(
-        tiny_xlmr, window=50, stride=20, max_batch_pieces=52
-    ).predict(docs)
-    encoder = make_encoder(tiny_xlmr, window=50, stride=20, max_batch_pieces=200)
+    settings = {"window": 50, "stride": 20}
+    together = make_encoder(tiny_xlmr, **settings).predict(docs)
+    one_window_at_a_time = make_encoder(tiny_xlmr, **settings, max_batch_pieces=52).predict(docs)
+    encoder = make_encoder(tiny_xlmr, **settings, max_batch_pieces=200)
     for doc, vectors, others in zip(docs, together, one_window_at_a_time, strict=True):
         assert_allclose(vectors, others, rtol=1e-4, atol=1e-5)
         assert_allclose(vectors, encoder.predict([doc])[0], rtol=1e-4, atol=1e-5)
@@ -215,14 +218,7 @@ def test_model_of_another_kind_is_refused(tiny_xlmr, tmp_path):
 
 @pytest.mark.parametrize("model_type", ["roberta", "camembert", "bert", "mpnet"])
 def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
-    from transformers import AutoConfig, AutoModel
-
-    AutoTokenizer.from_pretrained(tiny_xlmr).save_pretrained(tmp_path)
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
-    config = AutoConfig.for_model(
-        model_type, vocab_size=300, num_hidden_layers=2, max_position_embeddings=40, **sizes
-    )
-    AutoModel.from_config(config).save_pretrained(tmp_path)
+    build_alike(tmp_path, model_type, tiny_xlmr, max_position_embeddings=40)
     with pytest.raises(RstError, match=r"R300.*window"):
         make_encoder(str(tmp_path), trainable_layers=1, window=39, stride=10)
     longest = 38 if model_type == "bert" else 36
@@ -235,12 +231,6 @@ def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
     assert_array_equal(reloaded.predict([doc])[0], vectors)
     push_gradient(reloaded)
     assert gradients_by_part(reloaded) == {"embeddings": False, "0": False, "1": True}
-
-
-def test_longest_window_fits_the_positions(tiny_xlmr):
-    encoder = make_encoder(tiny_xlmr, window=510, stride=510)
-    (vectors,) = encoder.predict([spacy.blank("xx")(MULTILINGUAL * 8)])
-    assert not is_zero(vectors).any()
 
 
 def test_untrained_encoder_says_what_to_do(tiny_xlmr):
@@ -327,10 +317,9 @@ def test_gradient_reaches_exactly_the_trained_layers(
 ):
     encoder = make_encoder(tiny_xlmr, trainable_layers=trainable_layers)
     encoder.to_disk(tmp_path / "encoder")
-    from_bytes = new_encoder("gone", trainable_layers=trainable_layers)
-    from_bytes.from_bytes(encoder.to_bytes())
-    from_disk = new_encoder("gone", trainable_layers=trainable_layers)
-    from_disk.from_disk(tmp_path / "encoder")
+    empty, other = (new_encoder("gone", trainable_layers=trainable_layers) for _ in range(2))
+    from_bytes = empty.from_bytes(encoder.to_bytes())
+    from_disk = other.from_disk(tmp_path / "encoder")
     for model in (encoder, from_bytes, from_disk, encoder.copy()):
         push_gradient(model)
         reached = {part for part, touched in gradients_by_part(model).items() if touched}
@@ -343,11 +332,8 @@ def numerical_setup(tiny_xlmr, **settings):
 
 def collect_gradients(encoder):
     push_gradient(encoder)
-    return {
-        name: parameter.grad.clone()
-        for name, parameter in shim_of(encoder)._model.named_parameters()
-        if parameter.grad is not None
-    }
+    weights = shim_of(encoder)._model.named_parameters()
+    return {name: weight.grad for name, weight in weights if weight.grad is not None}
 
 
 def test_gradient_is_the_derivative(tiny_xlmr):
@@ -426,12 +412,8 @@ def test_update_changes_the_trained_layers_alone(tiny_xlmr, tmp_path, route):
 @pytest.mark.parametrize("route", ROUTES)
 def test_two_listeners_both_push_gradients(tiny_xlmr, route):
     def top_gradient(silenced):
-        nlp = make_pipeline(
-            tiny_xlmr,
-            route,
-            taggers=("tagger", "tagger2"),
-            transformer_config=NO_DROPOUT,
-        )
+        taggers = ("tagger", "tagger2")
+        nlp = make_pipeline(tiny_xlmr, route, taggers, transformer_config=NO_DROPOUT)
         # A document without tokens in the batch must not shift the gradients of the others.
         examples = make_examples(nlp, [SENTENCES[0], "", *SENTENCES[1:3]])
         nlp.initialize(lambda: examples)
@@ -445,8 +427,7 @@ def test_two_listeners_both_push_gradients(tiny_xlmr, route):
 
     both = top_gradient(())
     first, second = top_gradient(("tagger2",)), top_gradient(("tagger",))
-    assert first.abs().max() > 1e-4
-    assert second.abs().max() > 1e-4
+    assert min(first.abs().max(), second.abs().max()) > 1e-4
     assert_allclose(both, first + second, rtol=1e-3, atol=1e-4)
 
 
@@ -465,9 +446,10 @@ def test_pipeline_learns_and_survives_a_reload_without_the_checkpoint(tmp_path, 
         file.unlink()
     name.rmdir()
     reloaded = spacy.load(tmp_path / "pipeline")
-    tags = [[t.tag_ for t in doc] for doc in nlp.pipe([*SENTENCES, "", " \n"])]
-    assert [[t.tag_ for t in doc] for doc in reloaded.pipe([*SENTENCES, "", " \n"])] == tags
-    assert [[t.tag_ for t in reloaded(text)] for text in [*SENTENCES, "", " \n"]] == tags
+    texts = [*SENTENCES, "", " \n"]
+    tags = [tags_of(doc) for doc in nlp.pipe(texts)]
+    assert [tags_of(doc) for doc in reloaded.pipe(texts)] == tags
+    assert [tags_of(reloaded(text)) for text in texts] == tags
     saved = (tmp_path / "pipeline" / route / "model").read_bytes()
     assert b"torch._utils" not in saved
     assert str(name).encode() not in saved
@@ -557,31 +539,19 @@ def test_any_pooling_can_be_used(tiny_xlmr):
             assert_array_equal(vector, data.model_output.last_hidden_state[0, last])
 
 
-def test_transformer_component_gives_the_same_vectors(tiny_xlmr):
-    texts = [MULTILINGUAL, "", SENTENCES[0], ODD_TEXTS["whitespace"]]
-    nlp = initialized_pipeline(tiny_xlmr, window=30, stride=12)
-    expected = make_encoder(tiny_xlmr, window=30, stride=12).predict(
-        [nlp.make_doc(text) for text in texts]
-    )
-    listener = nlp.get_pipe("tagger").model.get_ref("tok2vec")
-    heard = listener.predict(list(nlp.pipe(texts)))
-    for vectors, others in zip(expected, heard, strict=True):
-        assert_allclose(vectors.reshape(others.shape), others, rtol=1e-4, atol=1e-5)
-
-
 def test_listener_can_be_replaced(tiny_xlmr, tmp_path):
     nlp = initialized_pipeline(tiny_xlmr)
     softmax = nlp.get_pipe("tagger").model.get_ref("softmax")
     weights = np.random.default_rng(0).normal(size=softmax.get_param("W").shape)
     softmax.set_param("W", weights.astype("f"))
-    expected = [t.tag_ for t in nlp(MULTILINGUAL)]
+    expected = tags_of(nlp(MULTILINGUAL))
     assert len(set(expected)) > 1
     nlp.replace_listeners("transformer", "tagger", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
-    assert [t.tag_ for t in nlp(MULTILINGUAL)] == expected
+    assert tags_of(nlp(MULTILINGUAL)) == expected
     nlp.to_disk(tmp_path)
     reloaded = spacy.load(tmp_path)
-    assert [t.tag_ for t in reloaded(MULTILINGUAL)] == expected
+    assert tags_of(reloaded(MULTILINGUAL)) == expected
     transformer = shim_of(reloaded.get_pipe("tagger").model)._model
     before = transformer.encoder.layer[-1].output.dense.weight.clone()
     assert train_step(reloaded, Adam(0.01))["tagger"] > 0
@@ -596,7 +566,7 @@ def test_the_cleaner_takes_the_vectors_off_the_doc(tiny_xlmr, route):
     assert kept is not None
     nlp.add_pipe("vector_cleaner", last=True)
     for doc in [nlp(MULTILINGUAL), *nlp.pipe([MULTILINGUAL])]:
-        assert [t.tag_ for t in doc] == [t.tag_ for t in with_vectors]
+        assert tags_of(doc) == tags_of(with_vectors)
         assert not doc.tensor.size
         if route == "transformer":
             assert doc._.trf_data is None
@@ -605,26 +575,24 @@ def test_the_cleaner_takes_the_vectors_off_the_doc(tiny_xlmr, route):
 
 def test_several_processes(tiny_xlmr, tmp_path):
     nlp = initialized_pipeline(tiny_xlmr)
-    expected = [[t.tag_ for t in doc] for doc in nlp.pipe(SENTENCES)]
+    expected = [tags_of(doc) for doc in nlp.pipe(SENTENCES)]
     nlp.add_pipe("vector_cleaner", last=True)
     nlp.to_disk(tmp_path / "pipeline")
     script = f"""
-        import spacy
-        from spacy.tokens import DocBin
-        import spacy_rst.encoder.xlmr
-        from tests.tiny_models import SENTENCES
+import spacy
+from spacy.tokens import DocBin
+from tests.tiny_models import SENTENCES
 
-        if __name__ == "__main__":
-            nlp = spacy.load({str(tmp_path / "pipeline")!r})
-            docs = list(nlp.pipe(SENTENCES, n_process=2, batch_size=2))
-            assert all(doc._.trf_data is None for doc in docs)
-            DocBin(docs=docs, store_user_data=True).to_disk({str(tmp_path / "docs.spacy")!r})
-    """
+if __name__ == "__main__":
+    nlp = spacy.load({str(tmp_path / "pipeline")!r})
+    docs = list(nlp.pipe(SENTENCES, n_process=2, batch_size=2))
+    assert all(doc._.trf_data is None for doc in docs)
+    DocBin(docs=docs, store_user_data=True).to_disk({str(tmp_path / "docs.spacy")!r})
+"""
     # A process of its own: forking after torch has used threads can hang.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment)
+    run_python(script, python_path=os.pathsep.join(sys.path))
     docs = DocBin().from_disk(tmp_path / "docs.spacy").get_docs(nlp.vocab)
-    assert [[t.tag_ for t in doc] for doc in docs] == expected
+    assert [tags_of(doc) for doc in docs] == expected
 
 
 @pytest.mark.gpu

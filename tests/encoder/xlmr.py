@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import spacy
 from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Adam, Model
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from spacy_rst.encoder.xlmr import XlmrEncoder, XlmrModel
 from spacy_rst.encoder.xlmr_shim import XlmrShim
@@ -38,6 +40,16 @@ def shim_of(model: Model) -> XlmrShim:
     """The shim anywhere in a model."""
     shims = (shim for node in model.walk() for shim in node.shims if isinstance(shim, XlmrShim))
     return next(shims)
+
+
+def build_alike(path: Path, model_type: str, checkpoint: str, **settings: Any) -> None:
+    """Write a checkpoint of another type with the tokenizer of this one."""
+    AutoTokenizer.from_pretrained(checkpoint).save_pretrained(path)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
+    config = AutoConfig.for_model(
+        model_type, vocab_size=300, num_hidden_layers=2, **sizes, **settings
+    )
+    AutoModel.from_config(config).save_pretrained(path)
 
 
 def encoder_config(route: str, name: str, **settings: Any) -> dict[str, Any]:

@@ -41,13 +41,18 @@ def segmenter_pipeline(settings: dict[str, Any] | None = None, **model: Any) -> 
     return nlp
 
 
-def joint_pipeline() -> Language:
-    """A segmenter and a parser that listen to the same tok2vec."""
+def joint_pipeline(
+    encoder: str = "tok2vec",
+    model: dict[str, Any] = OWN_TOK2VEC,
+    listener: dict[str, Any] = TOK2VEC_LISTENER,
+    splitter: str = "span",
+) -> Language:
+    """A segmenter and a parser that listen to the same encoder."""
     fix_random_seed(0)
     nlp = spacy.blank("xx")
-    nlp.add_pipe("tok2vec", config={"model": OWN_TOK2VEC})
-    nlp.add_pipe("edu_segmenter", config=segmenter_config(TOK2VEC_LISTENER))
-    nlp.add_pipe("rst_parser", config=parser_config(TOK2VEC_LISTENER, splitter="span"))
+    nlp.add_pipe(encoder, config={"model": model})
+    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
+    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter=splitter))
     return nlp
 
 
