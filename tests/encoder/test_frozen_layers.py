@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 from thinc.api import Adam
 
 from spacy_rst.encoder.frozen_layers import FrozenLayers
-from tests.encoder.xlmr import MULTILINGUAL, NO_DROPOUT, make_encoder, shim_of
+from tests.encoder.xlmr import MULTILINGUAL, NO_DROPOUT, learn, make_encoder, shim_of
 from tests.tiny_models import SENTENCES
 
 WINDOWS = {"window": 40, "stride": 24, "trainable_layers": 2, "transformer_config": NO_DROPOUT}
@@ -20,21 +20,6 @@ CACHED = {**WINDOWS, "cache_gigabytes": 0.001}
 
 def make_docs(texts=(MULTILINGUAL, SENTENCES[0])):
     return [Doc(Vocab(), words=text.split()) for text in texts]
-
-
-def learn(model, docs):
-    """Push some gradient through the model; return its output and the gradients by name."""
-    vectors, backprop = model.begin_update(docs)
-    rng = np.random.default_rng(0)
-    backprop([rng.normal(size=part.shape).astype("f") for part in vectors])
-    net = shim_of(model)._model
-    gradients = {
-        name: weights.grad.numpy().copy()
-        for name, weights in net.named_parameters()
-        if weights.grad is not None
-    }
-    net.zero_grad()
-    return vectors, gradients
 
 
 def count_windows(model):

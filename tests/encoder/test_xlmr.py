@@ -15,7 +15,9 @@ from spacy_transformers.data_classes import TransformerData
 from thinc.api import Adam, PyTorchGradScaler, set_gpu_allocator
 from transformers import AutoTokenizer
 
+from spacy_rst.encoder.alignment import nearest_token_with_pieces, token_piece_ranges
 from spacy_rst.encoder.piece_tokenizer import PieceTokenizer
+from spacy_rst.encoder.vectors import token_offsets
 from spacy_rst.encoder.xlmr import XlmrModel
 from spacy_rst.encoder.xlmr_shim import has_fast_bfloat16
 from spacy_rst.errors import RstError
@@ -26,6 +28,7 @@ from tests.encoder.xlmr import (
     build_alike,
     encoder_config,
     initialized_pipeline,
+    learn,
     make_encoder,
     make_examples,
     make_pipeline,
@@ -52,7 +55,8 @@ SPECIAL_PIECES = "<s> dog <pad> rains </s> <mask> <unk> garden"
 
 
 def reference_vectors(name, doc, window, stride, overlap):
-    """The same vectors the slow way: each window by itself, every step written out."""
+    """The same vectors the slow way: each window by itself, every step written out. Which pieces
+    belong to a token is tested in test_alignment.py and below."""
     from transformers import AutoModel
 
     tokenizer = AutoTokenizer.from_pretrained(name)
@@ -60,25 +64,9 @@ def reference_vectors(name, doc, window, stride, overlap):
     encoded = tokenizer(
         doc.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )
-    ids, spans = encoded["input_ids"], encoded["offset_mapping"]
-    owned: list[list[int]] = [[] for _ in doc]
-    waiting: list[int] = []
-    for piece, (start, end) in enumerate(spans):
-        owners = [
-            t.i
-            for t in doc
-            if not t.text.isspace() and start < t.idx + len(t) and t.idx < max(end, start + 1)
-        ]
-        if owners:
-            owned[owners[0]].extend(waiting)
-            waiting = []
-        else:
-            waiting.append(piece)
-        for owner in owners:
-            owned[owner].append(piece)
-    with_pieces = [token for token in doc if owned[token.i]]
-    if waiting and with_pieces:
-        owned[with_pieces[-1].i].extend(waiting)
+    ids, spans = encoded["input_ids"], np.array(encoded["offset_mapping"]).reshape(-1, 2)
+    owned = token_piece_ranges(token_offsets(doc), spans)
+    owned = owned[nearest_token_with_pieces(owned)]
     seen: list[list[tuple[int, np.ndarray]]] = [[] for _ in ids]
 
     def run(pieces):
@@ -97,15 +85,10 @@ def reference_vectors(name, doc, window, stride, overlap):
         margin = (window - stride) // 2
         seen = [[next(found for found in one if found[0] >= margin)] for one in seen]
     means = [np.mean([vector for _, vector in one], axis=0) for one in seen]
-    copies = [[means[piece] for piece in own] for own in owned]
-    if not with_pieces:
-        copies[0].append(run([])[0])
-    vectors: list[np.ndarray | None] = [np.mean(c, axis=0) if c else None for c in copies]
-    following = next(vector for vector in vectors if vector is not None)
-    for i, vector in enumerate(vectors):
-        if vector is None:
-            vectors[i] = vectors[i - 1] if i else following
-    return np.stack(vectors)  # type: ignore[arg-type]
+    vectors = [
+        np.mean(means[start:end], axis=0) if end > start else run([])[0] for start, end in owned
+    ]
+    return np.stack(vectors)
 
 
 def tags_of(doc: Doc) -> list[str]:
@@ -229,8 +212,7 @@ def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
     (vectors,) = encoder.predict([doc])
     assert not is_zero(vectors).any()
     assert_array_equal(reloaded.predict([doc])[0], vectors)
-    push_gradient(reloaded)
-    assert gradients_by_part(reloaded) == {"embeddings": False, "0": False, "1": True}
+    assert parts_that_learn(reloaded) == {"1"}
 
 
 def test_untrained_encoder_says_what_to_do(tiny_xlmr):
@@ -284,22 +266,15 @@ def test_configs_resolve_without_the_checkpoint(route):
 # Training
 
 
-def gradients_by_part(encoder) -> dict[str, bool]:
-    """Whether any gradient reached the embeddings and each layer."""
-    transformer = shim_of(encoder)._model
-    parts = {"embeddings": transformer.embeddings}
-    parts.update({str(n): layer for n, layer in enumerate(transformer.encoder.layer)})
-    return {
-        name: any(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in part.parameters())
-        for name, part in parts.items()
-    }
+def make_docs() -> list[Doc]:
+    return [spacy.blank("xx")(text) for text in [MULTILINGUAL, "", *SENTENCES[:2]]]
 
 
-def push_gradient(encoder):
-    docs = [spacy.blank("xx")(text) for text in [MULTILINGUAL, "", *SENTENCES[:2]]]
-    vectors, backprop = encoder.begin_update(docs)
-    # Layer norm gives each vector a constant sum and length, so neither has a gradient.
-    backprop([vector**3 for vector in vectors])
+def parts_that_learn(encoder) -> set[str]:
+    """The layers that a gradient reaches, and "embeddings"."""
+    _, gradients = learn(encoder, make_docs())
+    reached = [name.split(".") for name, gradient in gradients.items() if gradient.any()]
+    return {path[2] if path[0] == "encoder" else path[0] for path in reached}
 
 
 @pytest.mark.parametrize(
@@ -321,19 +296,11 @@ def test_gradient_reaches_exactly_the_trained_layers(
     from_bytes = empty.from_bytes(encoder.to_bytes())
     from_disk = other.from_disk(tmp_path / "encoder")
     for model in (encoder, from_bytes, from_disk, encoder.copy()):
-        push_gradient(model)
-        reached = {part for part, touched in gradients_by_part(model).items() if touched}
-        assert reached == expected
+        assert parts_that_learn(model) == expected
 
 
 def numerical_setup(tiny_xlmr, **settings):
     return make_encoder(tiny_xlmr, window=30, stride=12, transformer_config=NO_DROPOUT, **settings)
-
-
-def collect_gradients(encoder):
-    push_gradient(encoder)
-    weights = shim_of(encoder)._model.named_parameters()
-    return {name: weight.grad for name, weight in weights if weight.grad is not None}
 
 
 def test_gradient_is_the_derivative(tiny_xlmr):
@@ -358,8 +325,8 @@ def test_gradient_is_the_derivative(tiny_xlmr):
 
 @pytest.mark.parametrize("settings", [{"max_batch_pieces": 32}, {"gradient_checkpointing": True}])
 def test_gradient_does_not_depend_on_how_memory_is_saved(tiny_xlmr, settings):
-    expected = collect_gradients(numerical_setup(tiny_xlmr))
-    gradients = collect_gradients(numerical_setup(tiny_xlmr, **settings))
+    _, expected = learn(numerical_setup(tiny_xlmr), make_docs())
+    _, gradients = learn(numerical_setup(tiny_xlmr, **settings), make_docs())
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
         assert_allclose(gradient, expected[name], rtol=1e-3, atol=1e-3)
@@ -370,7 +337,8 @@ def test_scaled_gradients_of_several_backward_passes_add_up(tiny_xlmr, monkeypat
         encoder = numerical_setup(tiny_xlmr)
         shim_of(encoder)._grad_scaler = scaler
         for _ in range(2):
-            push_gradient(encoder)
+            vectors, backprop = encoder.begin_update(make_docs())
+            backprop([vector**3 for vector in vectors])
         encoder.finish_update(Adam(0.01))
         return shim_of(encoder)._model.state_dict()
 
@@ -503,6 +471,12 @@ def test_the_data_of_a_doc_is_one_sequence_of_pieces(tiny_xlmr, text, overlap):
     assert data.model_output.last_hidden_state.shape == (1, len(expected), data.width)
     assert len(data.align.lengths) == len(doc) and (data.align.lengths > 0).all()
     aligned = [set(own.dataXd.ravel().tolist()) for own in data.align]
+    spans = tokenizer(text.strip(), return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    n_skipped = len(text) - len(text.lstrip())
+    for token, own in zip(doc, aligned, strict=True):
+        start = token.idx - n_skipped
+        touched = {n for n, (a, b) in enumerate(spans) if a < start + len(token) and start < b}
+        assert touched <= own or token.is_space
     if text == MULTILINGUAL:
         assert "".join(data.wordpieces.strings[0][piece] for piece in aligned[0]) == "▁The"
         # Each piece belongs to a token, but for the special ones at the ends.

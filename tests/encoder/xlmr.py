@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Adam, Model
 from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -40,6 +42,17 @@ def shim_of(model: Model) -> XlmrShim:
     """The shim anywhere in a model."""
     shims = (shim for node in model.walk() for shim in node.shims if isinstance(shim, XlmrShim))
     return next(shims)
+
+
+def learn(model: Model, docs: Sequence[Doc]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """Push some gradient through an encoder. Gives its output and the gradients by name."""
+    vectors, backprop = model.begin_update(docs)
+    rng = np.random.default_rng(0)
+    backprop([rng.normal(size=part.shape).astype("f") for part in vectors])
+    weights = dict(shim_of(model)._model.named_parameters())
+    gradients = {name: w.grad.numpy().copy() for name, w in weights.items() if w.grad is not None}
+    shim_of(model)._model.zero_grad()
+    return vectors, gradients
 
 
 def build_alike(path: Path, model_type: str, checkpoint: str, **settings: Any) -> None:
