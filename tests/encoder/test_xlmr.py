@@ -486,15 +486,6 @@ def test_the_data_of_a_doc_is_one_sequence_of_pieces(tiny_xlmr, text, overlap):
     )
 
 
-def test_white_space_around_a_text_has_no_influence(tiny_xlmr):
-    nlp = spacy.blank("xx")
-    encoder = make_encoder(tiny_xlmr)
-    (expected,) = encoder.predict([nlp.make_doc(MULTILINGUAL)])
-    (found,) = encoder.predict([nlp.make_doc(f" \n\n {MULTILINGUAL}\t\n ")])
-    n_before = next(t.i for t in nlp.make_doc(f" \n\n {MULTILINGUAL}") if not t.text.isspace())
-    assert_array_equal(found[n_before : n_before + len(expected)], expected)
-
-
 def test_any_pooling_can_be_used(tiny_xlmr):
     """A listener of spacy-transformers that takes the last piece of each token."""
     nlp = spacy.blank("xx")

@@ -39,13 +39,8 @@ def _write_pieces(path: Path, names: list[str], vocabulary_start: list[str], end
 
 
 def build_tiny_marian(path: Path, seed: int = 0, codes: tuple[str, ...] = ()) -> str:
-    """Write a Marian model, as OPUS-MT has them.
-
-    path (Path): The directory.
-    seed (int): Another one gives other weights.
-    codes (tuple[str, ...]): For a model with several target languages: codes such as >>spa<<.
-    RETURNS (str): The directory.
-    """
+    """Write a Marian model, as OPUS-MT has them. `codes` such as >>spa<< are for a model with
+    several target languages."""
     import torch
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -71,11 +66,7 @@ def build_tiny_marian(path: Path, seed: int = 0, codes: tuple[str, ...] = ()) ->
 
 
 def build_tiny_m2m100(path: Path) -> str:
-    """Write an M2M100 model, which knows a hundred languages.
-
-    path (Path): The directory.
-    RETURNS (str): The directory.
-    """
+    """Write an M2M100 model, which knows a hundred languages."""
     import torch
     from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
     from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
@@ -97,11 +88,7 @@ def build_tiny_m2m100(path: Path) -> str:
 
 
 def build_nllb_tokenizer(path: Path) -> str:
-    """Write NLLB's tokenizer, whose codes name a language and a script.
-
-    path (Path): The directory.
-    RETURNS (str): The directory.
-    """
+    """Write NLLB's tokenizer, whose codes name a language and a script."""
     from transformers import NllbTokenizer
 
     path.mkdir(parents=True, exist_ok=True)
