@@ -97,39 +97,32 @@ def test_translated_parses_all_languages_with_an_english_parser(project):
     assert scored_languages(model) == set(scores)
 
 
-@pytest.mark.parametrize(
-    "command, variables, languages",
-    [
-        ("train", {"languages": "de,nl", "run": "de_nl"}, {"de", "nl"}),
-        (
-            "train-translated",
-            {"translated_corpus": "corpus", "languages": "en", "run": "en"},
-            {"en"},
-        ),
-    ],
-)
-def test_some_languages_can_be_learned_alone(inside, command, variables, languages):
+LEARNED_ALONE = {
+    "train": {"languages": "de,nl", "run": "de_nl"},
+    "train-translated": {"translated_corpus": "corpus", "languages": "en", "run": "en"},
+}
+
+
+@pytest.mark.parametrize("command", LEARNED_ALONE)
+def test_some_languages_can_be_learned_alone(inside, command):
+    variables = LEARNED_ALONE[command]
     run_command(inside, command, **variables)
     place = variables["run"] if command == "train" else f"translated_{variables['run']}"
+    languages = set(variables["languages"].split(","))
     assert scored_languages(inside / "training" / place / "model-best") == languages
 
 
-@pytest.mark.parametrize(
-    "command, variables",
-    [
-        ("split", {}),
-        ("analyze", {}),
-        ("topics", {"n_topics": "2"}),
-        ("reliability", {}),
-        ("experiments", {"grid": "one_cell"}),
-    ],
-)
-def test_what_is_beside_the_workflows_runs(inside, command, variables):
+BESIDE = {"split": {}, "analyze": {}, "topics": {"n_topics": "2"}, "reliability": {}}
+BESIDE["experiments"] = {"grid": "one_cell"}
+
+
+@pytest.mark.parametrize("command", BESIDE)
+def test_what_is_beside_the_workflows_runs(inside, command):
     grids = inside / "scripts" / "grids"
     grid = yaml.safe_load((grids / "sample.yml").read_text("utf8"))
     grid |= {"trainings": ["en"], "seeds": [0], "overrides": {"all": {"training.max_epochs": 1}}}
     (grids / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
-    run_command(inside, command, **variables)
+    run_command(inside, command, **BESIDE[command])
 
 
 @pytest.mark.parametrize("line", SCRIPT_LINES)

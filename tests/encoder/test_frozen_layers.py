@@ -22,15 +22,6 @@ def make_docs(texts=(MULTILINGUAL, SENTENCES[0])):
     return [Doc(Vocab(), words=text.split()) for text in texts]
 
 
-def count_windows(model):
-    """Count the windows that go through the embeddings from now on."""
-    windows = []
-    shim_of(model)._model.embeddings.register_forward_hook(
-        lambda module, inputs, states: windows.append(len(states))
-    )
-    return windows
-
-
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_gradients_are_those_of_training_without_a_cache(tiny_xlmr, checkpointing):
     docs = make_docs()
@@ -50,7 +41,10 @@ def test_gradients_are_those_of_training_without_a_cache(tiny_xlmr, checkpointin
 def test_training_computes_no_window_twice_and_prediction_does_without_the_cache(tiny_xlmr):
     docs = make_docs()
     model = make_encoder(tiny_xlmr, **CACHED)
-    windows = count_windows(model)
+    windows = []
+    shim_of(model)._model.embeddings.register_forward_hook(
+        lambda module, inputs, states: windows.append(len(states))
+    )
     before = model.predict(docs)
     n_windows = sum(windows)
     assert n_windows > 2

@@ -21,9 +21,8 @@ from thinc.api import Adam, Model
 
 from spacy_rst.encoder import pieces, pieces_net
 from spacy_rst.encoder.pieces import PieceEncoder, hash_tokens
-from spacy_rst.errors import RstError
 from spacy_rst.languages import multilingual_pipeline
-from tests.encoder.xlmr import train_step
+from tests.encoder.xlmr import code_of, train_step
 from tests.segmenter.pipelines import joint_pipeline, sample_examples
 from tests.tiny_models import SENTENCES, build_tiny_pieces
 
@@ -307,13 +306,6 @@ def test_the_gradient_is_that_of_the_vectors(tiny_pieces):
         )
 
 
-def test_dropout_acts_in_training_only(tiny_pieces, docs):
-    model = make_model(tiny_pieces, dropout=0.5)
-    assert_same_vectors(model.predict(docs), model.predict(docs), atol=0)
-    first, second = (model.begin_update(docs[:1])[0][0] for _ in range(2))
-    assert not np.allclose(first, second)
-
-
 @pytest.mark.parametrize("texts", [[""], [" ", "\n\n"], ["", "dog", ""]])
 def test_docs_without_words_can_be_learned_from(tiny_pieces, texts):
     model = make_model(tiny_pieces, train_convolutions=True)
@@ -374,8 +366,9 @@ def test_an_empty_encoder_is_saved_as_such(tiny_pieces):
 def test_the_config_of_the_loaded_pipeline_decides(tiny_pieces, docs):
     model = make_model(tiny_pieces)
     other = PieceEncoder(None, **SMALL, dropout=0.5).from_bytes(model.to_bytes())
-    assert net_of(other).dropout.p == 0.5 and net_of(model).dropout.p == 0
     assert_same_vectors(other.predict(docs), model.predict(docs))
+    first, second = (other.begin_update(docs[:1])[0][0] for _ in range(2))
+    assert not np.allclose(first, second)
 
 
 def test_a_new_initialization_keeps_what_was_pretrained(tiny_pieces, docs):
@@ -405,40 +398,23 @@ def test_other_weights_replace_the_old_ones(tiny_pieces, tmp_path, docs):
 # Errors
 
 
-def code_of(action) -> str:
-    with pytest.raises(RstError) as error:
-        action()
-    return error.value.code
-
-
 def test_impossible_settings(tiny_pieces):
     assert code_of(lambda: PieceEncoder(tiny_pieces, hash_rows=[10, 10])) == "R300"
     assert code_of(lambda: PieceEncoder().initialize()) == "R331"
 
 
-def remove_array(name):
-    return lambda arrays: {key: array for key, array in arrays.items() if key != name}
-
-
-def keep_few_pieces(arrays):
-    return {name: array[:5] if name[0] == "q" else array for name, array in arrays.items()}
-
-
-def add_code(arrays):
-    return {**arrays, "lo": np.array([Path], dtype=object)}
-
-
 BAD_ARRAYS = {
-    **{f"no {name}": remove_array(name) for name in ("lo", "q2", "proj3", "w2_5", "ln_g", "eps")},
-    "fewer pieces": keep_few_pieces,
-    "code": add_code,
+    **{f"no {name}": {name: None} for name in ("lo", "q2", "proj3", "w2_5", "ln_g", "eps")},
+    "fewer pieces": {f"q{shard}": np.zeros((5, 12), dtype=np.uint8) for shard in (1, 2, 3)},
+    "code": {"lo": np.array([Path], dtype=object)},
 }
 
 
 @pytest.mark.parametrize("change", BAD_ARRAYS.values(), ids=BAD_ARRAYS)
 def test_arrays_of_another_kind_are_refused(tmp_path, arrays, change):
     build_tiny_pieces(tmp_path)
-    np.savez(tmp_path / "weights.npz", **change(arrays))
+    changed = {name: array for name, array in {**arrays, **change}.items() if array is not None}
+    np.savez(tmp_path / "weights.npz", **changed)
     assert code_of(lambda: make_model(str(tmp_path))) == "R332"
 
 

@@ -9,6 +9,7 @@ import spacy
 import spacy_rst
 from spacy_rst import RstError
 from spacy_rst.encoder.listener import SYNTAX_VECTORS
+from tests.encoder.xlmr import code_of
 from tests.parser.pipelines import OWN_TOK2VEC, transformer_pipeline
 from tests.sample import examples_from, sample_docs
 
@@ -25,12 +26,6 @@ def sourced(bundled, *names: str):
     for name in names:
         nlp.add_pipe(name, source=bundled)
     return nlp
-
-
-def code_of(action) -> str:
-    with pytest.raises(RstError) as error:
-        action()
-    return error.value.code
 
 
 @pytest.mark.parametrize("name", ["edu_segmenter", "rst_parser"])

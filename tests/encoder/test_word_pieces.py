@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import re
 from pathlib import Path
 
@@ -135,13 +134,6 @@ def test_words_are_remembered_up_to_a_limit(pieces, monkeypatch):
     for found in (first, second):
         for array, expected in zip(found, cut(pieces, tokens), strict=True):
             np.testing.assert_array_equal(array, expected)
-
-
-def test_can_be_pickled(pieces):
-    copy = pickle.loads(pickle.dumps(pieces))
-    np.testing.assert_array_equal(
-        cut(copy, ["The", " ", "dog"]).ids, cut(pieces, ["The", " ", "dog"]).ids
-    )
 
 
 @given(st.data())

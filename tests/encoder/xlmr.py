@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -16,6 +17,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from spacy_rst.encoder.xlmr import XlmrEncoder, XlmrModel
 from spacy_rst.encoder.xlmr_shim import XlmrShim
+from spacy_rst.errors import RstError
 from tests.parser.pipelines import TRANSFORMER_LISTENER
 from tests.tiny_models import SENTENCES
 
@@ -24,6 +26,13 @@ NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 TOK2VEC_LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
 LISTENERS = {"transformer": TRANSFORMER_LISTENER, "tok2vec": TOK2VEC_LISTENER}
 ROUTES = tuple(LISTENERS)
+
+
+def code_of(action: Callable[[], object]) -> str:
+    """The code of the error that is raised."""
+    with pytest.raises(RstError) as error:
+        action()
+    return error.value.code
 
 
 def new_encoder(name: str, **settings: Any) -> Model:
