@@ -31,12 +31,8 @@ SMALLEST_STEP = 8
 
 
 def is_predicting(inputs: Tensor, layer: nn.Module | None = None) -> bool:
-    """Tell whether oneDNN can be used: without gradients, on a CPU.
-
-    inputs (Tensor): The input of a layer.
-    layer (nn.Module | None): The layer, which must not be in training mode.
-    RETURNS (bool): Whether it can.
-    """
+    """Whether oneDNN can be used: without gradients, on a CPU, with the layer not in training
+    mode."""
     is_fixed = not torch.is_grad_enabled() and not (layer is not None and layer.training)
     return IS_ONEDNN_USED and is_fixed and inputs.device.type == "cpu"
 
@@ -54,12 +50,7 @@ class PackedWeights:
         self._kept = None
 
     def get(self, weights: Sequence[Tensor], compute: Callable[[], Any]) -> Any:
-        """Compute it, unless it is there.
-
-        weights (Sequence[Tensor]): The weights it is computed from.
-        compute (Callable[[], Any]): Computes it.
-        RETURNS (Any): The result.
-        """
+        """What `compute` makes of these weights, computed only if it is not there."""
         versions = [(weight.data_ptr(), weight._version) for weight in weights]
         if self._kept is None or self._kept[1] != versions:
             # While these weights are held, no others can take their place in memory.
@@ -76,12 +67,8 @@ class _PackingLayer(nn.Module):
         self._packed = PackedWeights()
 
     def train(self, mode: bool = True) -> Any:
-        """Change between training and evaluation.
-
-        mode (bool): Whether to train. thinc's optimizers then write to the memory of the weights,
-            which torch does not notice.
-        RETURNS (nn.Module): The layer itself.
-        """
+        """Change between training and evaluation. thinc's optimizers write to the memory of
+        weights, which torch does not notice."""
         if mode:
             self._packed.clear()
         return super().train(mode)
@@ -94,12 +81,7 @@ class FastLinear(_PackingLayer, nn.Linear):
         super().__init__(n_inputs, n_outputs, bias)
 
     def forward(self, inputs: Tensor, relu: bool = False) -> Tensor:
-        """Apply the layer.
-
-        inputs (Tensor): Float (..., n_inputs).
-        relu (bool): Whether to set negative outputs to zero.
-        RETURNS (Tensor): Float (..., n_outputs).
-        """
+        """Apply the layer to float (..., n_inputs). With `relu`, negative outputs become zero."""
         if not (is_predicting(inputs, self) and inputs.numel()):
             outputs = F.linear(inputs, self.weight, self.bias)
             return F.relu(outputs) if relu else outputs
@@ -122,13 +104,12 @@ class FastLSTM(_PackingLayer, nn.LSTM):
     def run(
         self, inputs: Tensor, turn: Callable[[Tensor], Tensor] | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Run all layers over sequences, when `is_predicting`.
+        """Run all layers over sequences, float (n_steps, n_sequences, n_inputs), when
+        `is_predicting`. `turn` reverses each sequence and leaves its padding behind it; None where
+        all have the same length.
 
-        inputs (Tensor): Float (n_steps, n_sequences, n_inputs).
-        turn (Callable[[Tensor], Tensor] | None): Reverses each sequence and leaves its padding
-            behind it. None where all have the same length.
-        RETURNS (tuple[Tensor, list[Tensor]]): Float (n_steps, n_sequences, n_outputs), and the
-            outputs of each layer and direction in the order of their steps.
+        Gives float (n_steps, n_sequences, n_outputs), and the outputs of each layer and direction
+        in the order of their steps.
         """
         weights = [weight for layer in self.all_weights for weight in layer]
         packed = self._packed.get(weights, self._pack)
@@ -160,24 +141,16 @@ class FastLSTM(_PackingLayer, nn.LSTM):
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Apply a linear layer whose weights are not packed.
-
-    inputs (Tensor): Float (n, n_inputs). When predicting, take few different n, see `round_up`.
-    weight (Tensor): Float (n_outputs, n_inputs).
-    bias (Tensor): Float (n_outputs,).
-    RETURNS (Tensor): Float (n, n_outputs).
-    """
+    """Apply a linear layer whose weights are not packed. When predicting, let inputs, float (n,
+    n_inputs), have few different n: see `round_up`."""
     if is_predicting(inputs) and len(inputs):
         return _onednn_linear(inputs, weight, bias, "none", [], "")
     return F.linear(inputs, weight, bias)
 
 
 def round_up(n: int) -> int:
-    """Choose a number of rows. oneDNN compiles code for each number that it meets, which takes
-    about a millisecond; these are few, and exceed what is needed by a quarter at most.
-
-    n (int): The rows that are needed.
-    RETURNS (int): The rows to take, 0 for 0.
-    """
+    """Choose a number of rows, at least n. oneDNN compiles code for each number that it meets,
+    which takes about a millisecond; these are few, and exceed what is needed by a quarter at
+    most."""
     step = max(SMALLEST_STEP, 1 << max(n.bit_length() - 3, 0))
     return -(-n // step) * step

@@ -22,38 +22,30 @@ class NetShim(PyTorchShim):
 
     @property
     def is_built(self) -> bool:
-        """RETURNS (bool): Whether there is a net."""
+        """Whether there is a net."""
         return self._model is not None
 
     @property
     def net(self) -> Any:
-        """RETURNS (torch.nn.Module): The net, ready to run in this process."""
+        """The net, ready to run in this process."""
         THREADS.adapt_to_process()
         return self._model
 
     def set_net(self, net: torch.nn.Module) -> None:
-        """Hold a net, on the device that thinc uses.
-
-        net (torch.nn.Module): The net.
-        """
+        """Hold a net, on the device that thinc uses."""
         THREADS.adapt_to_process()
         self._model = net.to(get_torch_default_device())
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Change the weights.
-
-        optimizer (Optimizer): The optimizer.
-        """
+        """Change the weights."""
         super().finish_update(optimizer)
         self._flatten()
 
     @contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
-        """Use other weights within a block, as `spacy train` does to evaluate and to save.
-
-        params (Mapping[tuple[int, str], Any]): Arrays by the number of the shim and the name of
-            the weight, as in `optimizer.averages`. Weights without an array stay as they are.
-        """
+        """Use other weights within a block, as `spacy train` does to evaluate and to save. They
+        have the keys of `optimizer.averages`: the shim's id and the weight's name. Others stay as
+        they are."""
         weights = dict(self._model.named_parameters()) if self.is_built else {}
         own = {name: weight.data for name, weight in weights.items() if (self.id, name) in params}
         for name, trained in own.items():
@@ -75,11 +67,9 @@ class NetShim(PyTorchShim):
 
 
 class LazyNetShim(NetShim):
-    """Holds a torch net that is made when its sizes are known.
-
-    make_net (Callable): Makes the net from its sizes. Bind what the config says beforehand: only
-        the sizes are saved with the weights, so that the config of the loaded pipeline decides.
-    """
+    """Holds a torch net that `make_net` makes when its sizes are known. Bind what the config says
+    beforehand: only the sizes are saved with the weights, so that the config of the loaded pipeline
+    decides."""
 
     # Whether weights are saved in half precision, with half the bytes.
     saves_halves = False
@@ -91,26 +81,19 @@ class LazyNetShim(NetShim):
         self.make_net = make_net
 
     def build(self, **sizes: Any) -> None:
-        """Make the net, with new weights.
-
-        **sizes (Any): What `make_net` needs.
-        """
+        """Make the net of these sizes, with new weights."""
         self.cfg = sizes
         self.set_net(self.make_net(**sizes))
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): The sizes and the weights, if there are any."""
+        """The sizes and the weights, if there are any."""
         return super().to_bytes() if self.is_built else srsly.msgpack_dumps({})
 
     def _save_weights(self, net: torch.nn.Module) -> bytes:
         return save_state(net.state_dict(), halves=self.saves_halves)
 
     def from_bytes(self, bytes_data: bytes) -> LazyNetShim:
-        """Make a net of the saved sizes and load its weights.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        RETURNS (LazyNetShim): The shim itself.
-        """
+        """Make a net of the saved sizes and load its weights."""
         message = srsly.msgpack_loads(bytes_data)
         if message:
             self.build(**message["config"])
@@ -119,10 +102,8 @@ class LazyNetShim(NetShim):
 
 
 class ForkedThreads:
-    """Keeps nets from waiting forever in a process that was forked after they were made.
-
-    `nlp.pipe(n_process=...)` forks, and a fork inherits torch's thread pool without its threads.
-    """
+    """Keeps nets from waiting forever in a process that was forked after they were made:
+    `nlp.pipe(n_process=...)` forks, and a fork inherits torch's thread pool without its threads."""
 
     process: int | None = None
 
@@ -138,12 +119,7 @@ THREADS = ForkedThreads()
 
 
 def save_state(state: Mapping[str, torch.Tensor], *, halves: bool = False) -> bytes:
-    """Serialize weights.
-
-    state (Mapping[str, torch.Tensor]): The weights.
-    halves (bool): Whether in half precision.
-    RETURNS (bytes): What `torch.load` reads.
-    """
+    """Serialize weights, in half precision if wanted, as `torch.load` reads them."""
     if halves:
         state = {
             name: value.half() if value.is_floating_point() else value

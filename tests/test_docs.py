@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 from spacy.cli import app
-from typer.testing import CliRunner
 
 import spacy_rst.cli  # noqa: F401  (registers the commands)
 from spacy_rst.pipelines import pipeline_path
 from spacy_rst.treebank.rs3 import read_rs3
+from tests.scripts import ROOT, invoke, make_checkout
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 
@@ -84,8 +83,7 @@ def run(command: str) -> None:
         return
     assert arguments[:2] == ["-m", "spacy"], command
     piped = Path(shlex.split(source)[1]).read_bytes() if source else None
-    result = CliRunner().invoke(app, arguments[2:], input=piped)
-    assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
+    result = invoke(app, *arguments[2:], input=piped)
     if target:
         Path(target.strip()).write_text(result.stdout, encoding="utf8")
 
@@ -94,10 +92,7 @@ def run(command: str) -> None:
 def given(tmp_path_factory):
     """What the docs take for granted: a checkout, and files that a reader has."""
     folder = tmp_path_factory.mktemp("given")
-    for name in ("assets", "scripts"):
-        shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "project.yml", folder)
-    (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
+    make_checkout(folder)
     shutil.copy(folder / "assets" / "demo" / "english.txt", folder / "article.txt")
     shutil.copytree(folder / "assets" / "sample" / "en", folder / "my_treebank")
     (folder / "texts").mkdir()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,15 +16,13 @@ import typer
 import yaml
 from spacy.cli import app as spacy_app
 from spacy.util import load_config
-from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
 import spacy_rst.cli
-import tests.scripts  # noqa: F401  (makes the scripts importable)
+from tests.scripts import ROOT, invoke, make_checkout, script_app
 
 pytest.importorskip("matplotlib", reason="scripts draw charts: pip install '.[analysis]'")
 
-ROOT = Path(__file__).parents[1]
 CONTENT = yaml.safe_load((ROOT / "project.yml").read_text(encoding="utf8"))
 COMMANDS = {command["name"]: command for command in CONTENT["commands"]}
 SCRIPT_LINES = [
@@ -41,13 +37,7 @@ SCRIPT_LINES = [
 def project(tmp_path_factory):
     """A checkout in which the workflows `all` and `translated` were run."""
     folder = tmp_path_factory.mktemp("project")
-    shutil.copy(ROOT / "project.yml", folder)
-    (folder / "spacy_rst").symlink_to(ROOT / "spacy_rst")
-    shutil.copytree(ROOT / "scripts", folder / "scripts")
-    (folder / "assets").mkdir()
-    for table in ("treebanks.tsv", "translations.tsv"):
-        shutil.copy(ROOT / "assets" / table, folder / "assets")
-    shutil.copytree(ROOT / "assets" / "sample", folder / "assets" / "sample")
+    make_checkout(folder)
     run_workflow(folder, "all")
     assert "Skipping 'convert'" in run_workflow(folder, "translated")
     return folder
@@ -64,16 +54,6 @@ def run_workflow(folder: Path, name: str) -> str:
     return finished.stdout
 
 
-def script_app(path: str) -> typer.Typer:
-    """The command line of a script."""
-    module = importlib.import_module(Path(path).stem)
-    if hasattr(module, "app"):
-        return module.app
-    app = typer.Typer()
-    app.command()(module.main)
-    return app
-
-
 def run_command(folder: Path, name: str, **overrides: str) -> None:
     """Run a command of the project in this process."""
     variables = {f"vars.{key}": value for key, value in overrides.items()}
@@ -81,9 +61,10 @@ def run_command(folder: Path, name: str, **overrides: str) -> None:
     (command,) = (command for command in content["commands"] if command["name"] == name)
     for line in command["script"]:
         _, first, *arguments = shlex.split(line)
-        app = spacy_app if first == "-m" else script_app(first)
-        result = CliRunner().invoke(app, arguments[1:] if first == "-m" else arguments)
-        assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+        if first == "-m":
+            invoke(spacy_app, *arguments[1:])
+        else:
+            invoke(script_app(Path(first).stem), *arguments)
     for output in command.get("outputs", []):
         assert (folder / output).exists(), output
 
@@ -116,39 +97,32 @@ def test_translated_parses_all_languages_with_an_english_parser(project):
     assert scored_languages(model) == set(scores)
 
 
-@pytest.mark.parametrize(
-    "command, variables, languages",
-    [
-        ("train", {"languages": "de,nl", "run": "de_nl"}, {"de", "nl"}),
-        (
-            "train-translated",
-            {"translated_corpus": "corpus", "languages": "en", "run": "en"},
-            {"en"},
-        ),
-    ],
-)
-def test_some_languages_can_be_learned_alone(inside, command, variables, languages):
+LEARNED_ALONE = {
+    "train": {"languages": "de,nl", "run": "de_nl"},
+    "train-translated": {"translated_corpus": "corpus", "languages": "en", "run": "en"},
+}
+
+
+@pytest.mark.parametrize("command", LEARNED_ALONE)
+def test_some_languages_can_be_learned_alone(inside, command):
+    variables = LEARNED_ALONE[command]
     run_command(inside, command, **variables)
     place = variables["run"] if command == "train" else f"translated_{variables['run']}"
+    languages = set(variables["languages"].split(","))
     assert scored_languages(inside / "training" / place / "model-best") == languages
 
 
-@pytest.mark.parametrize(
-    "command, variables",
-    [
-        ("split", {}),
-        ("analyze", {}),
-        ("topics", {"n_topics": "2"}),
-        ("reliability", {}),
-        ("experiments", {"grid": "one_cell"}),
-    ],
-)
-def test_what_is_beside_the_workflows_runs(inside, command, variables):
+BESIDE = {"split": {}, "analyze": {}, "topics": {"n_topics": "2"}, "reliability": {}}
+BESIDE["experiments"] = {"grid": "one_cell"}
+
+
+@pytest.mark.parametrize("command", BESIDE)
+def test_what_is_beside_the_workflows_runs(inside, command):
     grids = inside / "scripts" / "grids"
     grid = yaml.safe_load((grids / "sample.yml").read_text("utf8"))
     grid |= {"trainings": ["en"], "seeds": [0], "overrides": {"all": {"training.max_epochs": 1}}}
     (grids / "one_cell.yml").write_text(yaml.safe_dump(grid), encoding="utf8")
-    run_command(inside, command, **variables)
+    run_command(inside, command, **BESIDE[command])
 
 
 @pytest.mark.parametrize("line", SCRIPT_LINES)
@@ -157,7 +131,7 @@ def test_scripts_know_the_options_they_are_called_with(line):
     for name, value in CONTENT["vars"].items():
         filled = filled.replace(f"${{vars.{name}}}", str(value))
     _, script, *arguments = shlex.split(filled)
-    command = typer.main.get_command(script_app(script))
+    command = typer.main.get_command(script_app(Path(script).stem))
     if hasattr(command, "commands"):
         command, arguments = command.commands[arguments[0]], arguments[1:]
     command.make_context(script, arguments)

@@ -49,16 +49,7 @@ def build_tiny_xlmr(
     inner_width: int = 32,
     dropout: float = 0.1,
 ) -> Path:
-    """Write a checkpoint that `AutoModel` and `AutoTokenizer` read like `xlm-roberta-base`.
-
-    path (Path): The directory to write to; it is made if it does not exist.
-    layers (int): The number of layers.
-    width (int): The width of the vectors.
-    heads (int): The number of attention heads.
-    inner_width (int): The width of the feed-forward part of each layer.
-    dropout (float): The dropout rate in training.
-    RETURNS (Path): The directory.
-    """
+    """Write a checkpoint that `AutoModel` and `AutoTokenizer` read like `xlm-roberta-base`."""
     import torch
     from transformers import XLMRobertaConfig, XLMRobertaModel, XLMRobertaTokenizerFast
 
@@ -92,15 +83,8 @@ def tiny_xlmr(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def build_tiny_pieces(path: Path, table_width: int = 12, width: int = 8, n_shards: int = 3) -> Path:
-    """Write a folder with what `spacy_rst.PieceEncoder.v1` reads: a table of word pieces and
-    convolutions, with the names of the real file.
-
-    path (Path): The directory to write to; it is made if it does not exist.
-    table_width (int): The width of the table.
-    width (int): The width of the convolutions.
-    n_shards (int): Shards of the table.
-    RETURNS (Path): The directory.
-    """
+    """Write what `spacy_rst.PieceEncoder.v1` reads: a table of word pieces and convolutions, with
+    the names of the real file."""
     from sentencepiece import SentencePieceProcessor
 
     path.mkdir(parents=True, exist_ok=True)

@@ -9,17 +9,13 @@ Ints = NDArray[np.int64]
 
 
 def token_piece_ranges(token_offsets: Ints, piece_offsets: Ints) -> Ints:
-    """Find the word pieces of each token by their characters.
+    """Start and end piece of each token, shape (tokens, 2), found by characters.
 
     A piece that reaches into two tokens belongs to both. A piece that lies between tokens, such as
     SentencePiece's word-start mark on a space, belongs to the next token, so that every piece has
     an owner. A token without characters, or whose characters the tokenizer drops, has an empty
-    range.
-
-    token_offsets (Ints): Start and end character of each token, shape (tokens, 2). Give whitespace
-        tokens no characters (end = start), so that the word-start marks go to the words.
-    piece_offsets (Ints): Start and end character of each word piece, shape (pieces, 2).
-    RETURNS (Ints): Start and end piece of each token, shape (tokens, 2).
+    range. Give whitespace tokens no characters (end = start), so that the word-start marks go to
+    the words.
     """
     piece_starts = np.maximum.accumulate(piece_offsets[:, 0])
     piece_ends = np.maximum.accumulate(np.maximum(piece_offsets[:, 1], piece_starts + 1))
@@ -35,11 +31,7 @@ def token_piece_ranges(token_offsets: Ints, piece_offsets: Ints) -> Ints:
 
 
 def pair_tokens_and_pieces(piece_ranges: Ints) -> tuple[Ints, Ints]:
-    """List each token with each of its pieces, token by token.
-
-    piece_ranges (Ints): Start and end piece of each token.
-    RETURNS (tuple[Ints, Ints]): The tokens and the pieces of the pairs.
-    """
+    """List each token with each of its pieces: the tokens and the pieces of all pairs."""
     sizes = piece_ranges[:, 1] - piece_ranges[:, 0]
     # Counting on through all pairs, and from each token's first piece in place of its first pair.
     shifts = piece_ranges[:, 0] - (np.cumsum(sizes) - sizes)
@@ -48,14 +40,9 @@ def pair_tokens_and_pieces(piece_ranges: Ints) -> tuple[Ints, Ints]:
 
 
 def nearest_token_with_pieces(piece_ranges: Ints) -> Ints:
-    """Find the token from which each token takes its vector.
-
-    This is the token itself, or for one without pieces the nearest token with pieces before it,
-    or where there is none, the nearest after it. If no token has pieces, it is the first token.
-
-    piece_ranges (Ints): Start and end piece of each token.
-    RETURNS (Ints): The index of a token, for each token.
-    """
+    """The token from which each token takes its vector: the token itself, or if it has no pieces
+    the nearest token before it that has some, or else the nearest after it. If no token has pieces,
+    it is the first token."""
     has_pieces = piece_ranges[:, 1] > piece_ranges[:, 0]
     lenders = np.maximum.accumulate(np.where(has_pieces, np.arange(len(has_pieces)), -1))
     if len(lenders):

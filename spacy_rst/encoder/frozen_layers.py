@@ -26,15 +26,9 @@ class GivenStates(nn.Module):
 
 
 class FrozenLayers:
-    """Runs a transformer in training, and keeps the states behind its frozen layers.
-
-    They are kept in half precision, as long as there is room. What comes later is not kept: in
-    training each window comes again before another one could be given up for it.
-
-    transformer (nn.Module): A transformer with `embeddings` and `encoder.layer`, as XLM-R. Its
-        embeddings and lower layers are frozen.
-    max_bytes (int): The most bytes to keep.
-    """
+    """Runs a transformer in training, and keeps up to `max_bytes` of the states behind its frozen
+    layers, in half precision. When there is no more room, nothing is given up for new states: in
+    training, each window comes back equally soon."""
 
     def __init__(self, transformer: nn.Module, max_bytes: int) -> None:
         self.transformer = transformer
@@ -45,19 +39,14 @@ class FrozenLayers:
         self._states: dict[bytes, Tensor] = {}
 
     def disable_dropout(self) -> None:
-        """Take dropout from the frozen layers: what is kept must not depend on it."""
+        """Turn dropout off in the frozen layers: what is kept must not depend on it."""
         layers = cast(nn.ModuleList, self.transformer.get_submodule("encoder.layer"))
         for module in (self.transformer.get_submodule("embeddings"), *layers[: self.n_frozen]):
             module.eval()
 
     def run(self, ids: Sequence[Ints], pieces: Tensor, is_piece: Tensor) -> Tensor:
-        """Run a batch of windows.
-
-        ids (Sequence[Ints]): The pieces of each window.
-        pieces (Tensor): The same, padded: long (windows, longest).
-        is_piece (Tensor): 0 where there is padding: long (windows, longest).
-        RETURNS (Tensor): Float (windows, longest, width), the states behind the last layer.
-        """
+        """Run windows, given one by one and, with their mask, as a padded batch, long (windows,
+        longest). Gives the states of the last layer, float (windows, longest, width)."""
         keys = [window_ids.tobytes() for window_ids in ids]
         states = [self._states.get(key) for key in keys]
         missing = [number for number, known in enumerate(states) if known is None]

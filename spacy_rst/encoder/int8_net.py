@@ -15,21 +15,14 @@ SMALLEST_FACTOR = 1e-12
 
 
 def round_rows(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round the rows of a matrix.
-
-    values (torch.Tensor): The matrix.
-    RETURNS (tuple[torch.Tensor, torch.Tensor]): Whole numbers of 8 bits, and the factor of each
-        row in a column.
-    """
+    """Round the rows of a matrix to whole numbers of 8 bits, with the factor of each row in a
+    column."""
     factors = values.abs().amax(1, keepdim=True).clamp_min_(SMALLEST_FACTOR * LARGEST).div_(LARGEST)
     return (values / factors).round_().to(torch.int8), factors
 
 
 class Int8Linear(nn.Module):
-    """A linear layer that was trained in float.
-
-    linear (nn.Linear): The trained layer.
-    """
+    """A linear layer that was trained in float."""
 
     rounded: torch.Tensor
     factors: torch.Tensor
@@ -42,7 +35,7 @@ class Int8Linear(nn.Module):
         self.bias = linear.bias
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """RETURNS (torch.Tensor): What the trained layer gives, but for rounding."""
+        """The trained layer's output, except for rounding."""
         rounded, factors = round_rows(inputs.flatten(end_dim=-2))
         # torch's product of 8-bit matrices has no public name yet; torchao calls it by this one.
         outputs = torch._int_mm(rounded, self.rounded.t()).float()
@@ -53,10 +46,7 @@ class Int8Linear(nn.Module):
 
 
 class Int8Embedding(nn.Module):
-    """A table of vectors that was trained in float.
-
-    embedding (nn.Embedding): The trained table.
-    """
+    """A table of vectors that was trained in float."""
 
     rounded: torch.Tensor
     factors: torch.Tensor
@@ -68,15 +58,12 @@ class Int8Embedding(nn.Module):
         self.register_buffer("factors", factors)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """RETURNS (torch.Tensor): The vectors of some rows."""
+        """The vectors of some rows."""
         return self.rounded[ids] * self.factors[ids]
 
 
 def round_weights(transformer: nn.Module) -> None:
-    """Replace all linear layers of a transformer and its table of word pieces.
-
-    transformer (nn.Module): A transformer with `embeddings.word_embeddings`. It is changed.
-    """
+    """Replace all linear layers and the word-piece table of a transformer, in place."""
     for module in list(transformer.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):

@@ -16,15 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PieceTokenizer:
-    """The word-piece tokenizer of a checkpoint, in a form that needs no files.
-
-    backend (Tokenizer): The tokenizer itself.
-    start_id (int): The special piece in front of every input.
-    end_id (int): The special piece behind every input.
-    pad_id (int): The piece that fills a batch up.
-    unknown_id (int): The piece for what the vocabulary cannot spell.
-    special_ids (list[int]): All pieces that text must not be able to write.
-    """
+    """The word-piece tokenizer of a checkpoint, in a form that needs no files. Text must not be
+    able to write any of the `special_ids`; `unknown_id` takes their place."""
 
     backend: Tokenizer
     start_id: int
@@ -35,13 +28,8 @@ class PieceTokenizer:
 
     @classmethod
     def from_pretrained(cls, name: str, config: dict[str, Any]) -> PieceTokenizer:
-        """Take the tokenizer of a checkpoint.
-
-        name (str): A name on the Hugging Face hub or a local directory.
-        config (dict[str, Any]): Settings for `AutoTokenizer.from_pretrained`.
-        RETURNS (PieceTokenizer): The tokenizer.
-        RAISES (RstError): R303, if it does not tell the characters of a piece.
-        """
+        """Take the tokenizer of a checkpoint, a name on the Hugging Face hub or a local
+        directory."""
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(name, **{"use_fast": True, **config})
@@ -61,12 +49,9 @@ class PieceTokenizer:
         self.backend.no_padding()
 
     def encode(self, text: str) -> tuple[Ints, Ints]:
-        """Tokenize a text of any length, without adding special pieces. White space at its ends has
-        no pieces and changes no others, whatever the tokenizer makes of it.
-
-        text (str): The text.
-        RETURNS (tuple[Ints, Ints]): The ids of the pieces, and their start and end characters.
-        """
+        """The ids of a text's pieces, without special ones, and their start and end characters.
+        White space at the ends of the text has no pieces and changes no others, whatever the
+        tokenizer makes of it."""
         n_skipped = len(text) - len(text.lstrip())
         encoding = self.backend.encode(text.strip(), add_special_tokens=False)
         ids = np.asarray(encoding.ids, dtype=np.int64)
@@ -75,24 +60,16 @@ class PieceTokenizer:
         return ids, np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2) + n_skipped
 
     def decode(self, ids: Ints) -> list[str]:
-        """Write pieces out.
-
-        ids (Ints): The ids of the pieces.
-        RETURNS (list[str]): The pieces.
-        """
+        """Write pieces out."""
         return [self.backend.id_to_token(number) for number in ids.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): All that `from_dict` needs, as strings and numbers."""
+        """All that `from_dict` needs, as strings and numbers."""
         return {**vars(self), "backend": self.backend.to_str()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PieceTokenizer:
-        """Build the tokenizer that `to_dict` wrote.
-
-        data (dict[str, Any]): The output of `to_dict`.
-        RETURNS (PieceTokenizer): The tokenizer.
-        """
+        """Build the tokenizer that `to_dict` wrote."""
         from tokenizers import Tokenizer
 
         return cls(**{**data, "backend": Tokenizer.from_str(data["backend"])})

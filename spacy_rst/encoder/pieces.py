@@ -96,25 +96,20 @@ def PieceEncoder(
 
 
 class PieceShim(LazyNetShim):
-    """Holds the net and the SentencePiece model that cuts text into its pieces.
-
-    The table is saved compressed, and the convolutions in half precision unless they were trained.
-    """
+    """Holds the net and the SentencePiece model that cuts text into its pieces. The table is saved
+    compressed, and the convolutions in half precision unless they were trained."""
 
     pieces: WordPieces
     # The table never changes, and takes seconds to compress.
     compressed_table: bytes | None = None
 
     def build(self, **sizes: Any) -> None:
-        """Make the net, with new weights.
-
-        **sizes (Any): The sizes of the pretrained part.
-        """
+        """Make the net, with new weights."""
         super().build(**sizes)
         self.compressed_table = None
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): The sizes, the weights and the pieces, if there are any."""
+        """The sizes, the weights and the pieces, if there are any."""
         if not self.is_built:
             return srsly.msgpack_dumps({})
         state = self.net.state_dict()
@@ -136,11 +131,7 @@ class PieceShim(LazyNetShim):
         )
 
     def from_bytes(self, bytes_data: bytes) -> PieceShim:
-        """Make a net of the saved sizes and load its weights.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        RETURNS (PieceShim): The shim itself.
-        """
+        """Make a net of the saved sizes and load its weights."""
         message = srsly.msgpack_loads(bytes_data)
         if not message:
             return self
@@ -222,12 +213,8 @@ def _find_sizes(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 class Window(NamedTuple):
-    """Tokens of a Doc with all that their vectors depend on, and where the vectors go.
-
-    pieces (TokenPieces), hashes (Ints): The inputs.
-    kept (slice): The tokens whose vectors are kept, counted through the window.
-    doc (int), tokens (slice): The number of the Doc, and the same tokens, counted through it.
-    """
+    """Tokens of a Doc with all that their vectors depend on, and where the vectors go: those of the
+    `kept` tokens of the window are those of `tokens` in the Doc with number `doc`."""
 
     pieces: TokenPieces
     hashes: Ints
@@ -274,13 +261,8 @@ def _forward(
 
 
 def cut_docs(shim: PieceShim, docs: Sequence[Doc], n_tokens: int) -> Iterator[Window]:
-    """Cut Docs into windows, without the white space at their ends.
-
-    shim (PieceShim): The encoder.
-    docs (Sequence[Doc]): The Docs.
-    n_tokens (int): The most tokens of a window, besides its context.
-    YIELDS (Window): The windows. Docs without words have none.
-    """
+    """Cut Docs into windows of at most `n_tokens` besides their context, without the white space at
+    the ends of a Doc. Docs without words have no windows."""
     depth = shim.net.depth
     for number, doc in enumerate(docs):
         offsets = token_offsets(doc)
@@ -299,12 +281,8 @@ def cut_docs(shim: PieceShim, docs: Sequence[Doc], n_tokens: int) -> Iterator[Wi
 
 
 def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
-    """Find the rows of the hashed embeddings for each token.
-
-    doc (Doc): The Doc.
-    rows (Sequence[int]): The number of rows of each table.
-    RETURNS (np.ndarray): Int64 (n_tokens, n_tables, n_hashes).
-    """
+    """Rows of the hashed embeddings for each token, from the number of rows of each table: int64
+    (n_tokens, n_tables, n_hashes)."""
     values = doc.to_array(list(HASHED_ATTRIBUTES)).astype(np.uint64)
     keys = [HASH_OPS.hash(values.ravel(), seed)[:, 0] for seed in HASH_SEEDS]
     hashed = np.stack(keys, axis=1).reshape(len(doc), len(rows), len(HASH_SEEDS))
@@ -312,12 +290,7 @@ def hash_tokens(doc: Doc, rows: Sequence[int]) -> np.ndarray:
 
 
 def make_batch(parts: Sequence[TokenPieces], device: Any) -> PieceBatch:
-    """Join the pieces of several texts.
-
-    parts (Sequence[TokenPieces]): The pieces of each text.
-    device (Any): The torch device to put them on.
-    RETURNS (PieceBatch): The batch.
-    """
+    """Join the pieces of several texts."""
     piece_counts = [len(part.ids) for part in parts]
     token_counts = [len(part.ranges) for part in parts]
     ranges = np.concatenate([part.ranges for part in parts])

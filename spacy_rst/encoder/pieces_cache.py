@@ -32,13 +32,9 @@ COMPUTED_AT_ONCE = 256
 
 
 class PieceCache:
-    """Keeps what pieces contribute, as long as the weights do not change.
-
-    When it is full it starts again: frequent pieces soon return. Threads take turns. Copies and
-    other processes start with an empty one.
-
-    max_pieces (int): The most pieces to keep, unless more are asked for at once.
-    """
+    """Keeps what pieces contribute, as long as the weights do not change. When it is full it starts
+    again: frequent pieces soon return. Threads take turns, and copies and other processes start
+    with an empty one."""
 
     def __init__(self, max_pieces: int = MAX_PIECES) -> None:
         self.max_pieces = max_pieces
@@ -60,17 +56,12 @@ class PieceCache:
         pieces: np.ndarray,
         context: int,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Apply the first layer of each convolution to pieces.
+        """Apply the first layer of each convolution to pieces, int (n,), with enough places of -1
+        (no piece) between two texts that no window reaches across them. At each end, `context`
+        pieces are only read.
 
-        table (PieceTable): The rows of the pieces.
-        convolutions (Sequence[Convolution]): The convolutions.
-        pieces (np.ndarray): Int (n,), the pieces, with enough places of -1 (no piece) between two
-            texts that no window reaches over them.
-        context (int): How many pieces at each end are only read, at least as many as a window has
-            at a side.
-        RETURNS (tuple[Tensor, tuple[Tensor, ...]]): Float (n - 2 * context, table_width), the rows
-            of the pieces; and for each convolution float (n - 2 * context, width), its result.
-            Both are zeros where there is no piece.
+        Gives the rows of the pieces, float (n - 2 * context, table_width), and the result of each
+        convolution, float (n - 2 * context, width), with zeros where there is no piece.
         """
         with self._lock:
             known = self._contributions.get(

@@ -34,15 +34,11 @@ PIECES_AT_ONCE = 1024
 
 @dataclass
 class PieceBatch:
-    """Some texts as word pieces, and the tokens to which these belong.
+    """Some texts as word pieces, one text after the other, and the tokens to which these belong. A
+    text is a document, or a part of one with enough pieces and tokens around what is wanted.
 
-    A text is a document, or a part of one with enough pieces and tokens around what is wanted.
-
-    pieces (Tensor): Long (total_pieces,), all texts one after the other.
-    piece_counts (list[int]): The number of pieces of each text.
-    token_counts (list[int]): The number of tokens of each text.
-    pooled (Tensor): Long (n_pairs,), the pieces of the tokens, token by token; numbers count
-        through all texts. A piece may belong to several tokens, and a token may have none.
+    pooled (Tensor): Long (n_pairs,), the pieces of the tokens, token by token, counted through all
+        texts. A piece may belong to several tokens, and a token may have none.
     pool_starts (Tensor): Long (total_tokens,), where the pieces of each token begin in `pooled`.
     """
 
@@ -54,14 +50,8 @@ class PieceBatch:
 
 
 class PieceTable(nn.Module):
-    """Rows of bytes that become floats when they are asked for.
-
-    Row i belongs to shard i % n_shards, and is worth low + step * byte of that shard.
-
-    n_pieces (int): Rows.
-    width (int): Entries of a row.
-    n_shards (int): Shards.
-    """
+    """Rows of bytes that become floats when they are looked up: row i belongs to shard i %
+    n_shards, and is worth low + step * byte of that shard."""
 
     rows: Tensor
     low: Tensor
@@ -74,20 +64,14 @@ class PieceTable(nn.Module):
         self.register_buffer("step", torch.ones(n_shards))
 
     def forward(self, pieces: Tensor) -> Tensor:
-        """RETURNS (Tensor): Float (n, width), the rows of the pieces (long (n,))."""
+        """The rows of pieces, long (n,): float (n, width)."""
         shards = pieces % len(self.low)
         step, low = self.step[shards].unsqueeze(1), self.low[shards].unsqueeze(1)
         return self.rows.index_select(0, pieces).float().mul_(step).add_(low)
 
 
 class Convolution(nn.Module):
-    """A stack of two convolutions with residual connections over projected rows.
-
-    table_width (int): Width of the rows.
-    width (int): Width of the projection, and of the result.
-    window (int): Rows that a convolution takes together: 2, 3 or 5.
-    epsilon (float): For the layer normalisation.
-    """
+    """A stack of two convolutions over 2, 3 or 5 projected rows, with residual connections."""
 
     def __init__(self, table_width: int, width: int, window: int, epsilon: float) -> None:
         super().__init__()
@@ -99,12 +83,7 @@ class Convolution(nn.Module):
         self.second = FastLinear(window * width, width)
 
     def forward(self, rows: Tensor, texts: _Texts) -> Tensor:
-        """Convolve.
-
-        rows (Tensor): Float (n, table_width).
-        texts (_Texts): Where the texts begin and end.
-        RETURNS (Tensor): Float (n, width).
-        """
+        """Convolve the rows of some texts, float (n, table_width): float (n, width)."""
         below = self.normalize(self.project(rows))
         for layer in (self.first, self.second):
             windows = texts.windows(below, self.window, self.before)
@@ -113,18 +92,9 @@ class Convolution(nn.Module):
 
 
 class PieceNet(nn.Module):
-    """Makes token vectors from the pieces of texts and from hashed facts about their tokens.
-
-    n_pieces, table_width, n_shards (int): Sizes of the table.
-    convolution_width (int): Width of each of the three stacks of convolutions.
-    epsilon (float): For the pretrained layer normalisations.
-    hash_rows (Sequence[int]): Rows of each table of hashed embeddings.
-    hash_width (int): Width of the hashed embeddings.
-    width (int): Width of the token vectors.
-    depth (int): Layers that mix each token with a neighbour at each side.
-    dropout (float): Dropout rate of the trained layers.
-    train_convolutions (bool): Whether the pretrained convolutions are learned further.
-    """
+    """Makes token vectors from the pieces of texts and from hashed facts about their tokens. The
+    first five sizes are those of the pretrained weights, the others are options of
+    `PieceEncoder`."""
 
     def __init__(
         self,
@@ -161,39 +131,25 @@ class PieceNet(nn.Module):
         self.piece_cache = PieceCache()
 
     def train(self, mode: bool = True) -> PieceNet:
-        """Change between training and evaluation.
-
-        mode (bool): Whether to train, after which the contributions of pieces may be others.
-        RETURNS (PieceNet): The net itself.
-        """
+        """Change between training and evaluation. Training may change what pieces contribute."""
         if mode and self.train_convolutions:
             self.piece_cache.clear()
         # Visiting all modules takes longer than encoding a sentence.
         return self if mode == self.training else super().train(mode)
 
     def keep_pretrained(self, other: PieceNet) -> None:
-        """Take over the pretrained part of another net of the same sizes.
-
-        other (PieceNet): The other net.
-        """
+        """Take over the pretrained part of another net of the same sizes."""
         for name in ("table", "convolutions", "normalize"):
             getattr(self, name).load_state_dict(getattr(other, name).state_dict())
 
     def forward(self, batch: PieceBatch, hashes: Tensor) -> Tensor:
-        """Make token vectors.
-
-        batch (PieceBatch): The texts.
-        hashes (Tensor): Long (total_tokens, n_tables, n_hashes), rows of the hashed embeddings.
-        RETURNS (Tensor): Float (total_tokens, width).
-        """
+        """Make token vectors, float (total_tokens, width), from texts and the rows of their tokens'
+        hashed embeddings, long (total_tokens, n_tables, n_hashes)."""
         return self.mix_tokens(self.pool_pieces(batch), hashes, batch.token_counts)
 
     def pool_pieces(self, batch: PieceBatch) -> Tensor:
-        """The pretrained part: the mean vector of each token's pieces.
-
-        batch (PieceBatch): The texts.
-        RETURNS (Tensor): Float (total_tokens, pooled_width), zeros for tokens without pieces.
-        """
+        """The pretrained part: the mean vector of each token's pieces, float (total_tokens,
+        pooled_width), zeros for tokens without pieces."""
         learns = self.train_convolutions and torch.is_grad_enabled()
         with torch.set_grad_enabled(learns):
             if batch.pieces.device.type == "cpu" and not learns:
@@ -204,13 +160,7 @@ class PieceNet(nn.Module):
             return F.embedding_bag(pooled, vectors, batch.pool_starts, mode="mean")
 
     def mix_tokens(self, pooled: Tensor, hashes: Tensor, token_counts: Sequence[int]) -> Tensor:
-        """The part that is learned.
-
-        pooled (Tensor): Float (total_tokens, pooled_width), from `pool_pieces`.
-        hashes (Tensor): Long (total_tokens, n_tables, n_hashes), rows of the hashed embeddings.
-        token_counts (Sequence[int]): The number of tokens of each text.
-        RETURNS (Tensor): Float (total_tokens, width).
-        """
+        """The learned part: mixes pooled vectors, hashed embeddings and neighbouring tokens."""
         embedded = [
             F.embedding_bag(hashes[:, number], cast(nn.Embedding, table).weight, mode="sum")
             for number, table in enumerate(self.embeddings)
@@ -262,11 +212,7 @@ class PieceNet(nn.Module):
 
 
 class _Texts:
-    """The rows of several texts, one text after the other.
-
-    counts (Sequence[int]): The number of rows of each text.
-    device (torch.device): The rows' device.
-    """
+    """The rows of several texts, one text after the other."""
 
     def __init__(self, counts: Sequence[int], device: torch.device) -> None:
         self.device = device
@@ -274,13 +220,8 @@ class _Texts:
         self.is_single = len(counts) == 1
 
     def windows(self, rows: Tensor, window: int, before: int) -> Tensor:
-        """Put each row's neighbours side by side, zeros beyond the ends of a text.
-
-        rows (Tensor): Float (n, width), the rows of all texts.
-        window (int): Rows of a window.
-        before (int): How many of them lie before the row itself.
-        RETURNS (Tensor): Float (n, window * width).
-        """
+        """Put each row's neighbours side by side, with zeros beyond the ends of a text: float (n,
+        window * width). Of the rows of a window, `before` lie before the row itself."""
         around = (before, window - 1 - before)
         n_rows, width = rows.shape
         padded = F.pad(rows, (0, 0, *around))
@@ -300,11 +241,7 @@ def _small_embedding(rows: int, width: int) -> nn.Embedding:
 
 
 def load_pretrained(net: PieceNet, arrays: Mapping[str, np.ndarray]) -> None:
-    """Copy the pretrained weights into a net.
-
-    net (PieceNet): The net.
-    arrays (Mapping[str, np.ndarray]): The arrays of the weight file.
-    """
+    """Copy the arrays of the weight file into a net."""
     n_shards = len(net.table.low)
     for shard in range(n_shards):
         rows = torch.from_numpy(np.ascontiguousarray(arrays[f"q{shard + 1}"]))

@@ -22,22 +22,13 @@ CACHED_WORDS = 100_000
 
 
 class TokenPieces(NamedTuple):
-    """The word pieces of a text, and those of each of its tokens.
-
-    ids (Ints): The pieces.
-    ranges (Ints): Start and end piece of each token, shape (tokens, 2).
-    """
+    """The word pieces of a text, and start and end piece of each token, shape (tokens, 2)."""
 
     ids: Ints
     ranges: Ints
 
     def crop(self, start: int, end: int, context: int) -> TokenPieces:
-        """Take neighbouring tokens alone.
-
-        start, end (int): The tokens.
-        context (int): How many pieces to take at each side beside those of the tokens.
-        RETURNS (TokenPieces): The pieces, and those of the tokens.
-        """
+        """Take neighbouring tokens with their pieces, and `context` more pieces at each side."""
         ranges = self.ranges[start:end]
         owned = ranges[ranges[:, 1] > ranges[:, 0]]
         if not len(owned):
@@ -47,10 +38,7 @@ class TokenPieces(NamedTuple):
 
 
 class WordPieces:
-    """Cuts text into pieces.
-
-    model (bytes): A SentencePiece model.
-    """
+    """Cuts text into the pieces of a SentencePiece model."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model

@@ -165,11 +165,8 @@ class StitchedBatch(FullTransformerBatch):
     Doc by Doc: use `doc_data`."""
 
     def unsplit_by_doc(self, arrays: list[list[Floats3d]]) -> FullTransformerBatch:
-        """Join gradients for the backward pass.
-
-        arrays (list[list[Floats3d]]): One array (1, pieces, width) for each Doc that has tokens.
-        RETURNS (FullTransformerBatch): A batch with the array (1, all pieces, width).
-        """
+        """Join the gradients, (1, pieces, width) for each Doc with tokens, for the backward
+        pass."""
         gradients = [doc_arrays[0] for doc_arrays in arrays]
         joined = get_array_module(gradients[0]).concatenate(gradients, axis=1)
         batch = FullTransformerBatch.empty(len(self.spans))
@@ -178,13 +175,7 @@ class StitchedBatch(FullTransformerBatch):
 
 
 def read_doc(doc: Doc, tokenizer: PieceTokenizer) -> TokenPieces:
-    """Tokenize a Doc.
-
-    doc (Doc): The Doc.
-    tokenizer (PieceTokenizer): The model's own tokenizer.
-    RETURNS (TokenPieces): The pieces, with special pieces at both ends, and those of each token: at
-        least one.
-    """
+    """Tokenize a Doc: pieces with special ones at both ends, at least one piece for each token."""
     offsets = token_offsets(doc)
     ids, piece_offsets = tokenizer.encode(doc.text)
     ranges = token_piece_ranges(offsets, piece_offsets)

@@ -35,12 +35,8 @@ BATCH_PIECES = {"cpu": 1024, "cuda": 8192}
 
 
 class PieceWindow(NamedTuple):
-    """A window over the pieces of a text.
-
-    ids (Ints): The model's input, special pieces included.
-    kept (slice): The places in the input whose vectors count.
-    pieces (slice): The pieces at these places, counted through all texts of a batch.
-    """
+    """A window over the pieces of a text: the model's input, special pieces included, the places in
+    it whose vectors count, and the pieces there, counted through all texts of a batch."""
 
     ids: Ints
     kept: slice
@@ -50,15 +46,9 @@ class PieceWindow(NamedTuple):
 def cut_pieces(
     ids: Ints, offset: int, *, window: int, margin: int, average: bool
 ) -> Iterator[PieceWindow]:
-    """Cut the pieces of a text into windows.
-
-    ids (Ints): The pieces, with the model's special pieces at both ends.
-    offset (int): The number of the first one in its batch of texts.
-    window (int): Pieces in a window, besides the special ones.
-    margin (int): Pieces at each side of a window for which another window has more context.
-    average (bool): Whether the pieces in the margins count, too.
-    YIELDS (PieceWindow): The windows.
-    """
+    """Cut the pieces of a text, between the model's special pieces, into windows. The first one has
+    the number `offset` in its batch. At each side of a window there are `margin` pieces for which
+    another window has more context; they count only if vectors are averaged."""
     n_pieces = len(ids) - SPECIAL_PIECES
     for cut in list(cut_windows([n_pieces], window, margin)) or [Window(0, 0, 0, 0)]:
         start, end = (cut.start, cut.end) if average else (cut.keep_start, cut.keep_end)
@@ -75,14 +65,8 @@ def cut_pieces(
 def read_checkpoint(
     name: str, tokenizer_config: dict[str, Any], transformer_config: dict[str, Any]
 ) -> tuple[PreTrainedModel, PieceTokenizer]:
-    """Read a pretrained model; a hub name may be downloaded.
-
-    name (str): A name on the Hugging Face hub or a local directory.
-    tokenizer_config (dict[str, Any]): Settings for `AutoTokenizer.from_pretrained`.
-    transformer_config (dict[str, Any]): Settings for `AutoConfig.from_pretrained`.
-    RETURNS (tuple[PreTrainedModel, PieceTokenizer]): The model and its tokenizer.
-    RAISES (RstError): R303, if they are not of the kind that this encoder can use.
-    """
+    """Read a pretrained model and its tokenizer; a hub name may be downloaded. Raises R303 if this
+    encoder cannot use models of their kind."""
     from transformers import AutoConfig, AutoModel
 
     tokenizer = PieceTokenizer.from_pretrained(name, tokenizer_config)
@@ -104,14 +88,7 @@ def adapt_transformer(
     gradient_checkpointing: bool,
 ) -> None:
     """Apply the settings of a config to a transformer, whether it was just read or saved before.
-
-    transformer (PreTrainedModel): A model with learned positions and `encoder.layer`, as XLM-R.
-    window (int): Word pieces in a window.
-    trainable_layers (int | None): How many layers, counted from the top, are trained. The
-        embeddings and all layers below are frozen. None trains everything.
-    gradient_checkpointing (bool): Whether to compute layers again for their gradients.
-    RAISES (RstError): R300, if the model has fewer layers or positions.
-    """
+    Raises R300 if the model has fewer layers or positions."""
     longest = count_positions(transformer) - SPECIAL_PIECES
     if window > longest:
         raise bad_setting("window", window, f"at most {longest}, for which the model has positions")
@@ -127,18 +104,12 @@ def adapt_transformer(
 
 
 def bad_setting(name: str, value: object, wanted: str) -> RstError:
-    """Make the error for a setting that cannot be used.
-
-    name (str): The setting.
-    value (object): Its value.
-    wanted (str): What it must be.
-    RETURNS (RstError): The error, R300.
-    """
+    """The error for a setting that cannot be used."""
     return RstError(Errors.R300.format(name=name, value=value, wanted=wanted))
 
 
 def count_positions(transformer: PreTrainedModel) -> int:
-    """RETURNS (int): The pieces that fit into one input, special pieces included."""
+    """The number of pieces that fit into one input, special pieces included."""
     module = transformer.get_submodule("embeddings.position_embeddings")
     positions = cast(torch.nn.Embedding, module)
     # RoBERTa's family counts positions from behind the padding index.
@@ -148,8 +119,8 @@ def count_positions(transformer: PreTrainedModel) -> int:
 
 @cache
 def has_fast_bfloat16() -> bool:
-    """RETURNS (bool): Whether this CPU multiplies bfloat16 faster than floats. False if torch is
-    too old to tell."""
+    """Whether this CPU multiplies bfloat16 faster than floats. An old torch does not tell:
+    False."""
     find_capabilities = getattr(torch.cpu, "get_capabilities", None)
     if find_capabilities is None or not torch.backends.mkldnn.is_available():
         return False
@@ -162,15 +133,8 @@ class XlmrShim(NetShim):
 
     It takes a list of `PieceWindow`, which together cover all pieces of a batch of texts, and gives
     one vector per piece. Its bytes hold all that a saved pipeline needs: the weights as
-    safetensors, the tokenizer and the model's config as JSON.
-
-    adapt (Callable[[PreTrainedModel], None]): Applies the config to each new transformer.
-    max_batch_pieces (int | None): The most pieces at once. None for what suits the device.
-    mixed_precision (str): A key of `AUTOCAST_TYPES`.
-    int8 (bool): Run with 8-bit weights on a CPU.
-    max_cache_bytes (int): The most bytes for what the frozen layers compute in training.
-    learn_rate_factor (float): The rate of the last layer, as a share of the optimizer's.
-    layer_decay (float): The rate of each layer, as a share of that of the layer above.
+    safetensors, the tokenizer and the model's config as JSON. `adapt` applies the config to each
+    new transformer; the other options are those of `XlmrModel`.
     """
 
     tokenizer: PieceTokenizer
@@ -197,25 +161,21 @@ class XlmrShim(NetShim):
 
     @property
     def width(self) -> int:
-        """RETURNS (int): The width of the vectors."""
+        """The width of the vectors."""
         return int(self._model.config.hidden_size)
 
     @property
     def autocast_type(self) -> torch.dtype | None:
-        """RETURNS (torch.dtype | None): The number format of large products, None for that of the
-        weights. Half precision is for GPUs, and bfloat16 for CPUs with instructions for it, too:
-        on others it would only be slower and less exact."""
+        """The number format of large products, None for that of the weights. Half precision is for
+        GPUs, and bfloat16 also for CPUs that have instructions for it: on others it would only be
+        slower and less exact."""
         wanted = AUTOCAST_TYPES[self.mixed_precision]
         if self.device.type == "cpu" and not (wanted is torch.bfloat16 and has_fast_bfloat16()):
             return None
         return wanted
 
     def attach(self, transformer: PreTrainedModel, tokenizer: PieceTokenizer) -> None:
-        """Take a transformer, and adapt it to the config.
-
-        transformer (PreTrainedModel): The transformer.
-        tokenizer (PieceTokenizer): Its tokenizer.
-        """
+        """Take a transformer and its tokenizer, and adapt it to the config."""
         self.adapt(transformer)
         self.set_net(cast(torch.nn.Module, transformer))
         if self.int8 and self.device.type == "cpu":
@@ -227,24 +187,14 @@ class XlmrShim(NetShim):
         self._grad_scaler.to_(self.device)
 
     def predict(self, inputs: Any) -> torch.Tensor:
-        """Compute vectors; memory beyond them is bounded by one batch of windows.
-
-        inputs (Sequence[PieceWindow]): The windows.
-        RETURNS (torch.Tensor): The vectors, shape (pieces, width).
-        """
+        """Compute vectors, (pieces, width), in the memory of one batch of windows beyond them."""
         self.net.eval()
         with torch.no_grad():
             vectors, _ = self._run(inputs, None)
         return vectors
 
     def begin_update(self, inputs: Any) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
-        """Compute vectors and remember what the trained layers need for their gradients.
-
-        inputs (Sequence[PieceWindow]): The windows.
-        RETURNS (tuple): The vectors, shape (pieces, width), and a callback that takes their
-            gradient.
-        RAISES (RstError): R309, if the weights are for inference only.
-        """
+        """Compute vectors, (pieces, width), and a callback that takes their gradient."""
         self.check_floats()
         self.net.train()
         if self.max_cache_bytes:
@@ -253,18 +203,12 @@ class XlmrShim(NetShim):
         return self._run(inputs, self._frozen)
 
     def check_floats(self) -> None:
-        """Refuse to do what needs weights in float.
-
-        RAISES (RstError): R309, if the config rounds them.
-        """
+        """Refuse what needs weights in float, if the config rounds them (R309)."""
         if self.int8:
             raise RstError(Errors.R309)
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Update the trained layers, each at a rate of its own.
-
-        optimizer (Optimizer): The optimizer.
-        """
+        """Update the trained layers, each at a rate of its own."""
         # Once per step, as several backward passes may have added up their scaled gradients.
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
         if gradients:
@@ -281,9 +225,8 @@ class XlmrShim(NetShim):
         super().finish_update(cast(Optimizer, change))
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Weights, config and tokenizer, without any pickle.
-        RAISES (RstError): R309, if the weights are for inference only.
-        """
+        """Weights, config and tokenizer, without any pickle. Raises R309 if the weights are
+        rounded."""
         if not self.is_built:
             return srsly.msgpack_dumps({})
         self.check_floats()
@@ -301,12 +244,8 @@ class XlmrShim(NetShim):
         )
 
     def from_bytes(self, bytes_data: bytes) -> XlmrShim:
-        """Load what `to_bytes` wrote, and adapt it to the config.
-
-        bytes_data (bytes): The output of `to_bytes`.
-        RETURNS (XlmrShim): The shim itself.
-        RAISES (RstError): R308, if the weights do not fit the installed transformers version.
-        """
+        """Load what `to_bytes` wrote, and adapt it to the config. Raises R308 if the weights do not
+        fit the installed transformers version."""
         message = srsly.msgpack_loads(bytes_data)
         if not message:
             return self

@@ -8,11 +8,11 @@ import pytest
 import spacy
 import torch
 from spacy.language import Language
-from spacy.util import fix_random_seed
 from thinc.api import Adam, set_gpu_allocator
 
-from tests.parser.pipelines import TRANSFORMER_LISTENER, parser_config
-from tests.segmenter.pipelines import sample_examples, segmenter_config
+from tests.encoder.xlmr import train_step
+from tests.parser.pipelines import TRANSFORMER_LISTENER
+from tests.segmenter.pipelines import joint_pipeline, sample_examples
 from tests.tiny_models import SENTENCES
 
 ENCODERS = {
@@ -42,19 +42,15 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     spacy.require_cpu()
 
 
-def make_pipeline(encoder: str, source: dict[str, str], splitter: str) -> Language:
-    fix_random_seed(0)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe(encoder, config={"model": {**ENCODERS[encoder], **source}})
-    listener = LISTENERS[encoder]
-    nlp.add_pipe("edu_segmenter", config=segmenter_config(listener))
-    nlp.add_pipe("rst_parser", config=parser_config(listener, splitter=splitter))
-    return nlp
-
-
 def nets(nlp: Language) -> list[torch.nn.Module]:
     models = [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
     return [shim.net for model in models for node in model.walk() for shim in node.shims]
+
+
+def weights_of(nlp: Language) -> list[torch.Tensor]:
+    """Copies of all weights, each of which tells whether it learns."""
+    weights = (weight for net in nets(nlp) for weight in net.parameters())
+    return [weight.detach().clone().requires_grad_(weight.requires_grad) for weight in weights]
 
 
 def check_rnns(nlp: Language) -> None:
@@ -71,26 +67,32 @@ def test_a_pipeline_learns_is_saved_and_parses(
     device, encoder, splitter, tiny_pieces, tiny_xlmr, tmp_path
 ):
     source = {"weights": tiny_pieces} if encoder == "tok2vec" else {"name": tiny_xlmr}
-    nlp = make_pipeline(encoder, source, splitter)
+    nlp = joint_pipeline(encoder, ENCODERS[encoder] | source, LISTENERS[encoder], splitter)
     examples = sample_examples(nlp, ["en"])[:2]
     optimizer = Adam(0.01, use_averages=True)
     nlp.initialize(lambda: examples, sgd=optimizer)
     history = []
     for _ in range(6):
-        history.append(nlp.update(examples, sgd=False))
-        for _, pipe in nlp.pipeline:
-            pipe.finish_update(optimizer)
+        history.append(train_step(nlp, optimizer, examples))
         if device == "cuda":
             check_rnns(nlp)
     for name in ("edu_segmenter", "rst_parser"):
         assert history[-1][name] < history[0][name]
+    assert history[0][encoder] > 0
     assert all(weight.device.type == device for net in nets(nlp) for weight in net.parameters())
+    trained = weights_of(nlp)
     with nlp.use_params(optimizer.averages):
+        averaged = weights_of(nlp)
         expected = [doc._.rst_json for doc in nlp.pipe(SENTENCES)]
         nlp.to_disk(tmp_path)
         if device == "cuda":
             check_rnns(nlp)
+    # What learns has averages, which are saved and go no further.
+    for one, other in zip(trained, averaged, strict=True):
+        assert torch.equal(one, other) != one.requires_grad
+    assert all(map(torch.equal, weights_of(nlp), trained))
     loaded = spacy.load(tmp_path)
+    assert all(map(torch.equal, weights_of(loaded), averaged))
     found = [doc._.rst_json for doc in loaded.pipe(SENTENCES)]
     assert all(tree is not None for tree in found)
     assert [tree["splits"] for tree in found] == [tree["splits"] for tree in expected]

@@ -11,6 +11,7 @@ from spacy_rst.encoder.int8_net import Int8Embedding, Int8Linear
 from spacy_rst.errors import RstError
 from tests.encoder.xlmr import (
     MULTILINGUAL,
+    build_alike,
     initialized_pipeline,
     make_encoder,
     make_examples,
@@ -66,15 +67,7 @@ def test_a_pipeline_trained_in_float_can_be_loaded_as_int8(tiny_xlmr, tmp_path, 
 
 @pytest.mark.parametrize("model_type", ["bert", "mpnet"])
 def test_models_built_alike_can_be_rounded(tiny_xlmr, tmp_path, model_type):
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    settings = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    tokenizer = AutoTokenizer.from_pretrained(tiny_xlmr)
-    config = AutoConfig.for_model(
-        model_type, **settings, intermediate_size=32, vocab_size=len(tokenizer)
-    )
-    AutoModel.from_config(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    build_alike(tmp_path, model_type, tiny_xlmr)
     encoder = make_encoder(str(tmp_path), trainable_layers=0)
     rounded = new_encoder(str(tmp_path), trainable_layers=0, int8=True)
     rounded.from_bytes(encoder.to_bytes())

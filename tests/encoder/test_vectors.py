@@ -9,6 +9,7 @@ import spacy
 import spacy_rst
 from spacy_rst import RstError
 from spacy_rst.encoder.listener import SYNTAX_VECTORS
+from tests.encoder.xlmr import code_of
 from tests.parser.pipelines import OWN_TOK2VEC, transformer_pipeline
 from tests.sample import examples_from, sample_docs
 
@@ -27,12 +28,6 @@ def sourced(bundled, *names: str):
     return nlp
 
 
-def code_of(action) -> str:
-    with pytest.raises(RstError) as error:
-        action()
-    return error.value.code
-
-
 @pytest.mark.parametrize("name", ["edu_segmenter", "rst_parser"])
 def test_a_missing_encoder(bundled, name):
     nlp = sourced(bundled, name)
@@ -49,16 +44,16 @@ def test_vectors_that_were_taken_off(bundled):
     assert code_of(lambda: nlp(TEXT)) == "R310"
 
 
-def test_an_encoder_that_is_disabled_or_comes_too_late(bundled):
+@pytest.mark.parametrize("disabled", [["tok2vec"], ["syntax"], ["tok2vec", "syntax"]])
+def test_an_encoder_that_is_disabled(bundled, disabled):
     nlp = sourced(bundled, "tok2vec", "syntax", "edu_segmenter", "rst_parser")
-    with nlp.select_pipes(disable=["tok2vec", "syntax"]):
+    with nlp.select_pipes(disable=disabled):
         assert code_of(lambda: nlp(TEXT)) == "R310"
-    with nlp.select_pipes(disable="tok2vec"):
-        assert code_of(lambda: nlp(TEXT)) == "R310"
-    with nlp.select_pipes(disable="syntax"):
-        assert code_of(lambda: nlp(TEXT)) == "R310"
-    late = sourced(bundled, "edu_segmenter", "tok2vec")
-    assert code_of(lambda: late(TEXT)) == "R310"
+
+
+def test_an_encoder_that_comes_too_late(bundled):
+    nlp = sourced(bundled, "edu_segmenter", "tok2vec")
+    assert code_of(lambda: nlp(TEXT)) == "R310"
 
 
 def test_an_encoder_of_another_pipeline(bundled):

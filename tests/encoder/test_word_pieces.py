@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,21 +58,7 @@ def test_the_pieces_are_sentencepieces_own(pieces):
 
 
 def test_each_token_has_its_characters(pieces):
-    tokens = [
-        "Der",
-        " ",
-        "Hund",
-        " ",
-        "schläft",
-        ",",
-        " ",
-        "obwohl",
-        "\n\n",
-        "es",
-        " ",
-        "regnet",
-        ".",
-    ]
+    tokens = re.findall(r"\w+|\s+|[,.]", "Der Hund schläft, obwohl\n\nes regnet.")
     found = cut(pieces, tokens)
     written = [pieces.processor.IdToPiece(number) for number in found.ids.tolist()]
     for token, own in zip(tokens, pieces_of_tokens(found), strict=True):
@@ -85,11 +71,6 @@ def test_pieces_may_belong_to_several_tokens(pieces):
     # Chinese that the model does not know is one unknown piece, and character tokens share it.
     assert pieces.processor.EncodeAsPieces("狗猫猫狗") == ["\u2581", "狗", "猫猫", "狗"]
     assert pieces_of_tokens(cut(pieces, [*"狗猫猫狗"])) == [[0, 1], [2], [2], [3]]
-
-
-def test_tokens_may_have_no_pieces(pieces):
-    found = cut(pieces, ["\n", "The", " \n", "dog", "\t"])
-    assert [bool(own) for own in pieces_of_tokens(found)] == [False, True, False, True, False]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u3000"])
@@ -139,9 +120,7 @@ def test_a_long_word_is_cut_like_any_other(pieces):
     word = "Gartenhund" * 500
     found = cut(pieces, [word, " ", "regnet"])
     assert found.ids.tolist() == pieces.processor.EncodeAsIds(f"{word} regnet")
-    characters = cut(pieces, list(word))
-    owners = pieces_of_tokens(characters)
-    assert all(owners)
+    assert all(pieces_of_tokens(cut(pieces, list(word))))
 
 
 def test_words_are_remembered_up_to_a_limit(pieces, monkeypatch):
@@ -155,13 +134,6 @@ def test_words_are_remembered_up_to_a_limit(pieces, monkeypatch):
     for found in (first, second):
         for array, expected in zip(found, cut(pieces, tokens), strict=True):
             np.testing.assert_array_equal(array, expected)
-
-
-def test_can_be_pickled(pieces):
-    copy = pickle.loads(pickle.dumps(pieces))
-    np.testing.assert_array_equal(
-        cut(copy, ["The", " ", "dog"]).ids, cut(pieces, ["The", " ", "dog"]).ids
-    )
 
 
 @given(st.data())

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -17,7 +15,9 @@ from spacy_transformers.data_classes import TransformerData
 from thinc.api import Adam, PyTorchGradScaler, set_gpu_allocator
 from transformers import AutoTokenizer
 
+from spacy_rst.encoder.alignment import nearest_token_with_pieces, token_piece_ranges
 from spacy_rst.encoder.piece_tokenizer import PieceTokenizer
+from spacy_rst.encoder.vectors import token_offsets
 from spacy_rst.encoder.xlmr import XlmrModel
 from spacy_rst.encoder.xlmr_shim import has_fast_bfloat16
 from spacy_rst.errors import RstError
@@ -25,8 +25,10 @@ from tests.encoder.xlmr import (
     MULTILINGUAL,
     NO_DROPOUT,
     ROUTES,
+    build_alike,
     encoder_config,
     initialized_pipeline,
+    learn,
     make_encoder,
     make_examples,
     make_pipeline,
@@ -35,6 +37,7 @@ from tests.encoder.xlmr import (
     train_step,
 )
 from tests.parser.pipelines import TRANSFORMER_LISTENER
+from tests.processes import run_python
 from tests.tiny_models import SENTENCES, build_tiny_xlmr
 
 ODD_TEXTS = {
@@ -52,7 +55,8 @@ SPECIAL_PIECES = "<s> dog <pad> rains </s> <mask> <unk> garden"
 
 
 def reference_vectors(name, doc, window, stride, overlap):
-    """The same vectors the slow way: each window by itself, every step written out."""
+    """The same vectors the slow way: each window by itself, every step written out. Which pieces
+    belong to a token is tested in test_alignment.py and below."""
     from transformers import AutoModel
 
     tokenizer = AutoTokenizer.from_pretrained(name)
@@ -60,25 +64,9 @@ def reference_vectors(name, doc, window, stride, overlap):
     encoded = tokenizer(
         doc.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )
-    ids, spans = encoded["input_ids"], encoded["offset_mapping"]
-    owned: list[list[int]] = [[] for _ in doc]
-    waiting: list[int] = []
-    for piece, (start, end) in enumerate(spans):
-        owners = [
-            t.i
-            for t in doc
-            if not t.text.isspace() and start < t.idx + len(t) and t.idx < max(end, start + 1)
-        ]
-        if owners:
-            owned[owners[0]].extend(waiting)
-            waiting = []
-        else:
-            waiting.append(piece)
-        for owner in owners:
-            owned[owner].append(piece)
-    with_pieces = [token for token in doc if owned[token.i]]
-    if waiting and with_pieces:
-        owned[with_pieces[-1].i].extend(waiting)
+    ids, spans = encoded["input_ids"], np.array(encoded["offset_mapping"]).reshape(-1, 2)
+    owned = token_piece_ranges(token_offsets(doc), spans)
+    owned = owned[nearest_token_with_pieces(owned)]
     seen: list[list[tuple[int, np.ndarray]]] = [[] for _ in ids]
 
     def run(pieces):
@@ -97,15 +85,14 @@ def reference_vectors(name, doc, window, stride, overlap):
         margin = (window - stride) // 2
         seen = [[next(found for found in one if found[0] >= margin)] for one in seen]
     means = [np.mean([vector for _, vector in one], axis=0) for one in seen]
-    copies = [[means[piece] for piece in own] for own in owned]
-    if not with_pieces:
-        copies[0].append(run([])[0])
-    vectors: list[np.ndarray | None] = [np.mean(c, axis=0) if c else None for c in copies]
-    following = next(vector for vector in vectors if vector is not None)
-    for i, vector in enumerate(vectors):
-        if vector is None:
-            vectors[i] = vectors[i - 1] if i else following
-    return np.stack(vectors)  # type: ignore[arg-type]
+    vectors = [
+        np.mean(means[start:end], axis=0) if end > start else run([])[0] for start, end in owned
+    ]
+    return np.stack(vectors)
+
+
+def tags_of(doc: Doc) -> list[str]:
+    return [token.tag_ for token in doc]
 
 
 def is_zero(vectors) -> np.ndarray:
@@ -140,11 +127,10 @@ def test_vectors_do_not_depend_on_the_batch_or_the_cap(tiny_xlmr):
     nlp = spacy.blank("xx")
     texts = [*SENTENCES, "", MULTILINGUAL * 3, *ODD_TEXTS.values()]
     docs = [nlp.make_doc(text) for text in texts]
-    together = make_encoder(tiny_xlmr, window=50, stride=20).predict(docs)
-    one_window_at_a_time = make_encoder(
-        tiny_xlmr, window=50, stride=20, max_batch_pieces=52
-    ).predict(docs)
-    encoder = make_encoder(tiny_xlmr, window=50, stride=20, max_batch_pieces=200)
+    settings = {"window": 50, "stride": 20}
+    together = make_encoder(tiny_xlmr, **settings).predict(docs)
+    one_window_at_a_time = make_encoder(tiny_xlmr, **settings, max_batch_pieces=52).predict(docs)
+    encoder = make_encoder(tiny_xlmr, **settings, max_batch_pieces=200)
     for doc, vectors, others in zip(docs, together, one_window_at_a_time, strict=True):
         assert_allclose(vectors, others, rtol=1e-4, atol=1e-5)
         assert_allclose(vectors, encoder.predict([doc])[0], rtol=1e-4, atol=1e-5)
@@ -215,14 +201,7 @@ def test_model_of_another_kind_is_refused(tiny_xlmr, tmp_path):
 
 @pytest.mark.parametrize("model_type", ["roberta", "camembert", "bert", "mpnet"])
 def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
-    from transformers import AutoConfig, AutoModel
-
-    AutoTokenizer.from_pretrained(tiny_xlmr).save_pretrained(tmp_path)
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1}
-    config = AutoConfig.for_model(
-        model_type, vocab_size=300, num_hidden_layers=2, max_position_embeddings=40, **sizes
-    )
-    AutoModel.from_config(config).save_pretrained(tmp_path)
+    build_alike(tmp_path, model_type, tiny_xlmr, max_position_embeddings=40)
     with pytest.raises(RstError, match=r"R300.*window"):
         make_encoder(str(tmp_path), trainable_layers=1, window=39, stride=10)
     longest = 38 if model_type == "bert" else 36
@@ -233,14 +212,7 @@ def test_models_built_alike_can_be_used(tiny_xlmr, tmp_path, model_type):
     (vectors,) = encoder.predict([doc])
     assert not is_zero(vectors).any()
     assert_array_equal(reloaded.predict([doc])[0], vectors)
-    push_gradient(reloaded)
-    assert gradients_by_part(reloaded) == {"embeddings": False, "0": False, "1": True}
-
-
-def test_longest_window_fits_the_positions(tiny_xlmr):
-    encoder = make_encoder(tiny_xlmr, window=510, stride=510)
-    (vectors,) = encoder.predict([spacy.blank("xx")(MULTILINGUAL * 8)])
-    assert not is_zero(vectors).any()
+    assert parts_that_learn(reloaded) == {"1"}
 
 
 def test_untrained_encoder_says_what_to_do(tiny_xlmr):
@@ -294,22 +266,15 @@ def test_configs_resolve_without_the_checkpoint(route):
 # Training
 
 
-def gradients_by_part(encoder) -> dict[str, bool]:
-    """Whether any gradient reached the embeddings and each layer."""
-    transformer = shim_of(encoder)._model
-    parts = {"embeddings": transformer.embeddings}
-    parts.update({str(n): layer for n, layer in enumerate(transformer.encoder.layer)})
-    return {
-        name: any(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in part.parameters())
-        for name, part in parts.items()
-    }
+def make_docs() -> list[Doc]:
+    return [spacy.blank("xx")(text) for text in [MULTILINGUAL, "", *SENTENCES[:2]]]
 
 
-def push_gradient(encoder):
-    docs = [spacy.blank("xx")(text) for text in [MULTILINGUAL, "", *SENTENCES[:2]]]
-    vectors, backprop = encoder.begin_update(docs)
-    # Layer norm gives each vector a constant sum and length, so neither has a gradient.
-    backprop([vector**3 for vector in vectors])
+def parts_that_learn(encoder) -> set[str]:
+    """The layers that a gradient reaches, and "embeddings"."""
+    _, gradients = learn(encoder, make_docs())
+    reached = [name.split(".") for name, gradient in gradients.items() if gradient.any()]
+    return {path[2] if path[0] == "encoder" else path[0] for path in reached}
 
 
 @pytest.mark.parametrize(
@@ -327,27 +292,15 @@ def test_gradient_reaches_exactly_the_trained_layers(
 ):
     encoder = make_encoder(tiny_xlmr, trainable_layers=trainable_layers)
     encoder.to_disk(tmp_path / "encoder")
-    from_bytes = new_encoder("gone", trainable_layers=trainable_layers)
-    from_bytes.from_bytes(encoder.to_bytes())
-    from_disk = new_encoder("gone", trainable_layers=trainable_layers)
-    from_disk.from_disk(tmp_path / "encoder")
+    empty, other = (new_encoder("gone", trainable_layers=trainable_layers) for _ in range(2))
+    from_bytes = empty.from_bytes(encoder.to_bytes())
+    from_disk = other.from_disk(tmp_path / "encoder")
     for model in (encoder, from_bytes, from_disk, encoder.copy()):
-        push_gradient(model)
-        reached = {part for part, touched in gradients_by_part(model).items() if touched}
-        assert reached == expected
+        assert parts_that_learn(model) == expected
 
 
 def numerical_setup(tiny_xlmr, **settings):
     return make_encoder(tiny_xlmr, window=30, stride=12, transformer_config=NO_DROPOUT, **settings)
-
-
-def collect_gradients(encoder):
-    push_gradient(encoder)
-    return {
-        name: parameter.grad.clone()
-        for name, parameter in shim_of(encoder)._model.named_parameters()
-        if parameter.grad is not None
-    }
 
 
 def test_gradient_is_the_derivative(tiny_xlmr):
@@ -372,8 +325,8 @@ def test_gradient_is_the_derivative(tiny_xlmr):
 
 @pytest.mark.parametrize("settings", [{"max_batch_pieces": 32}, {"gradient_checkpointing": True}])
 def test_gradient_does_not_depend_on_how_memory_is_saved(tiny_xlmr, settings):
-    expected = collect_gradients(numerical_setup(tiny_xlmr))
-    gradients = collect_gradients(numerical_setup(tiny_xlmr, **settings))
+    _, expected = learn(numerical_setup(tiny_xlmr), make_docs())
+    _, gradients = learn(numerical_setup(tiny_xlmr, **settings), make_docs())
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
         assert_allclose(gradient, expected[name], rtol=1e-3, atol=1e-3)
@@ -384,7 +337,8 @@ def test_scaled_gradients_of_several_backward_passes_add_up(tiny_xlmr, monkeypat
         encoder = numerical_setup(tiny_xlmr)
         shim_of(encoder)._grad_scaler = scaler
         for _ in range(2):
-            push_gradient(encoder)
+            vectors, backprop = encoder.begin_update(make_docs())
+            backprop([vector**3 for vector in vectors])
         encoder.finish_update(Adam(0.01))
         return shim_of(encoder)._model.state_dict()
 
@@ -426,12 +380,8 @@ def test_update_changes_the_trained_layers_alone(tiny_xlmr, tmp_path, route):
 @pytest.mark.parametrize("route", ROUTES)
 def test_two_listeners_both_push_gradients(tiny_xlmr, route):
     def top_gradient(silenced):
-        nlp = make_pipeline(
-            tiny_xlmr,
-            route,
-            taggers=("tagger", "tagger2"),
-            transformer_config=NO_DROPOUT,
-        )
+        taggers = ("tagger", "tagger2")
+        nlp = make_pipeline(tiny_xlmr, route, taggers, transformer_config=NO_DROPOUT)
         # A document without tokens in the batch must not shift the gradients of the others.
         examples = make_examples(nlp, [SENTENCES[0], "", *SENTENCES[1:3]])
         nlp.initialize(lambda: examples)
@@ -445,8 +395,7 @@ def test_two_listeners_both_push_gradients(tiny_xlmr, route):
 
     both = top_gradient(())
     first, second = top_gradient(("tagger2",)), top_gradient(("tagger",))
-    assert first.abs().max() > 1e-4
-    assert second.abs().max() > 1e-4
+    assert min(first.abs().max(), second.abs().max()) > 1e-4
     assert_allclose(both, first + second, rtol=1e-3, atol=1e-4)
 
 
@@ -465,9 +414,10 @@ def test_pipeline_learns_and_survives_a_reload_without_the_checkpoint(tmp_path, 
         file.unlink()
     name.rmdir()
     reloaded = spacy.load(tmp_path / "pipeline")
-    tags = [[t.tag_ for t in doc] for doc in nlp.pipe([*SENTENCES, "", " \n"])]
-    assert [[t.tag_ for t in doc] for doc in reloaded.pipe([*SENTENCES, "", " \n"])] == tags
-    assert [[t.tag_ for t in reloaded(text)] for text in [*SENTENCES, "", " \n"]] == tags
+    texts = [*SENTENCES, "", " \n"]
+    tags = [tags_of(doc) for doc in nlp.pipe(texts)]
+    assert [tags_of(doc) for doc in reloaded.pipe(texts)] == tags
+    assert [tags_of(reloaded(text)) for text in texts] == tags
     saved = (tmp_path / "pipeline" / route / "model").read_bytes()
     assert b"torch._utils" not in saved
     assert str(name).encode() not in saved
@@ -521,6 +471,12 @@ def test_the_data_of_a_doc_is_one_sequence_of_pieces(tiny_xlmr, text, overlap):
     assert data.model_output.last_hidden_state.shape == (1, len(expected), data.width)
     assert len(data.align.lengths) == len(doc) and (data.align.lengths > 0).all()
     aligned = [set(own.dataXd.ravel().tolist()) for own in data.align]
+    spans = tokenizer(text.strip(), return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    n_skipped = len(text) - len(text.lstrip())
+    for token, own in zip(doc, aligned, strict=True):
+        start = token.idx - n_skipped
+        touched = {n for n, (a, b) in enumerate(spans) if a < start + len(token) and start < b}
+        assert touched <= own or token.is_space
     if text == MULTILINGUAL:
         assert "".join(data.wordpieces.strings[0][piece] for piece in aligned[0]) == "▁The"
         # Each piece belongs to a token, but for the special ones at the ends.
@@ -528,15 +484,6 @@ def test_the_data_of_a_doc_is_one_sequence_of_pieces(tiny_xlmr, text, overlap):
     assert TransformerData.empty().from_bytes(data.to_bytes()).align.dataXd.tolist() == (
         data.align.dataXd.tolist()
     )
-
-
-def test_white_space_around_a_text_has_no_influence(tiny_xlmr):
-    nlp = spacy.blank("xx")
-    encoder = make_encoder(tiny_xlmr)
-    (expected,) = encoder.predict([nlp.make_doc(MULTILINGUAL)])
-    (found,) = encoder.predict([nlp.make_doc(f" \n\n {MULTILINGUAL}\t\n ")])
-    n_before = next(t.i for t in nlp.make_doc(f" \n\n {MULTILINGUAL}") if not t.text.isspace())
-    assert_array_equal(found[n_before : n_before + len(expected)], expected)
 
 
 def test_any_pooling_can_be_used(tiny_xlmr):
@@ -557,31 +504,19 @@ def test_any_pooling_can_be_used(tiny_xlmr):
             assert_array_equal(vector, data.model_output.last_hidden_state[0, last])
 
 
-def test_transformer_component_gives_the_same_vectors(tiny_xlmr):
-    texts = [MULTILINGUAL, "", SENTENCES[0], ODD_TEXTS["whitespace"]]
-    nlp = initialized_pipeline(tiny_xlmr, window=30, stride=12)
-    expected = make_encoder(tiny_xlmr, window=30, stride=12).predict(
-        [nlp.make_doc(text) for text in texts]
-    )
-    listener = nlp.get_pipe("tagger").model.get_ref("tok2vec")
-    heard = listener.predict(list(nlp.pipe(texts)))
-    for vectors, others in zip(expected, heard, strict=True):
-        assert_allclose(vectors.reshape(others.shape), others, rtol=1e-4, atol=1e-5)
-
-
 def test_listener_can_be_replaced(tiny_xlmr, tmp_path):
     nlp = initialized_pipeline(tiny_xlmr)
     softmax = nlp.get_pipe("tagger").model.get_ref("softmax")
     weights = np.random.default_rng(0).normal(size=softmax.get_param("W").shape)
     softmax.set_param("W", weights.astype("f"))
-    expected = [t.tag_ for t in nlp(MULTILINGUAL)]
+    expected = tags_of(nlp(MULTILINGUAL))
     assert len(set(expected)) > 1
     nlp.replace_listeners("transformer", "tagger", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
-    assert [t.tag_ for t in nlp(MULTILINGUAL)] == expected
+    assert tags_of(nlp(MULTILINGUAL)) == expected
     nlp.to_disk(tmp_path)
     reloaded = spacy.load(tmp_path)
-    assert [t.tag_ for t in reloaded(MULTILINGUAL)] == expected
+    assert tags_of(reloaded(MULTILINGUAL)) == expected
     transformer = shim_of(reloaded.get_pipe("tagger").model)._model
     before = transformer.encoder.layer[-1].output.dense.weight.clone()
     assert train_step(reloaded, Adam(0.01))["tagger"] > 0
@@ -596,7 +531,7 @@ def test_the_cleaner_takes_the_vectors_off_the_doc(tiny_xlmr, route):
     assert kept is not None
     nlp.add_pipe("vector_cleaner", last=True)
     for doc in [nlp(MULTILINGUAL), *nlp.pipe([MULTILINGUAL])]:
-        assert [t.tag_ for t in doc] == [t.tag_ for t in with_vectors]
+        assert tags_of(doc) == tags_of(with_vectors)
         assert not doc.tensor.size
         if route == "transformer":
             assert doc._.trf_data is None
@@ -605,26 +540,24 @@ def test_the_cleaner_takes_the_vectors_off_the_doc(tiny_xlmr, route):
 
 def test_several_processes(tiny_xlmr, tmp_path):
     nlp = initialized_pipeline(tiny_xlmr)
-    expected = [[t.tag_ for t in doc] for doc in nlp.pipe(SENTENCES)]
+    expected = [tags_of(doc) for doc in nlp.pipe(SENTENCES)]
     nlp.add_pipe("vector_cleaner", last=True)
     nlp.to_disk(tmp_path / "pipeline")
     script = f"""
-        import spacy
-        from spacy.tokens import DocBin
-        import spacy_rst.encoder.xlmr
-        from tests.tiny_models import SENTENCES
+import spacy
+from spacy.tokens import DocBin
+from tests.tiny_models import SENTENCES
 
-        if __name__ == "__main__":
-            nlp = spacy.load({str(tmp_path / "pipeline")!r})
-            docs = list(nlp.pipe(SENTENCES, n_process=2, batch_size=2))
-            assert all(doc._.trf_data is None for doc in docs)
-            DocBin(docs=docs, store_user_data=True).to_disk({str(tmp_path / "docs.spacy")!r})
-    """
+if __name__ == "__main__":
+    nlp = spacy.load({str(tmp_path / "pipeline")!r})
+    docs = list(nlp.pipe(SENTENCES, n_process=2, batch_size=2))
+    assert all(doc._.trf_data is None for doc in docs)
+    DocBin(docs=docs, store_user_data=True).to_disk({str(tmp_path / "docs.spacy")!r})
+"""
     # A process of its own: forking after torch has used threads can hang.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment)
+    run_python(script, python_path=os.pathsep.join(sys.path))
     docs = DocBin().from_disk(tmp_path / "docs.spacy").get_docs(nlp.vocab)
-    assert [[t.tag_ for t in doc] for doc in docs] == expected
+    assert [tags_of(doc) for doc in docs] == expected
 
 
 @pytest.mark.gpu

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 import srsly
-from typer.testing import CliRunner
 
 from spacy_rst.relations import RELATION_CLASSES
 from spacy_rst.scoring.parseval import F1Scores
+from tests.scripts import invoke
 
 for library in ("matplotlib", "sklearn"):
     pytest.importorskip(library, reason=f"charts need {library}: pip install '.[analysis]'")
@@ -169,6 +169,5 @@ def test_learning_curves_and_reliability_are_drawn_from_files(tmp_path):
         ["curves", log, "--score", "rst_full", "--output", tmp_path / "curves"],
         ["reliability", numbers, "--output", tmp_path / "reliability"],
     ):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == 0, result.output
+        invoke(app, *arguments)
         assert arguments[-1].with_suffix(".svg").exists()

@@ -96,9 +96,7 @@ def test_the_grids_of_the_project_can_be_run(name):
     [
         ({"languags": ["en"]}, "languags\n  Extra inputs"),
         ({"languages": {}}, "languages\n  Dictionary should have at least 1 item"),
-        ({"languages": {"en": "en.gum"}}, "languages.en\n  Input should be a valid list"),
         ({"languages": {"en": ["en.gum"], False: ["no.rst"]}}, "input_value=False"),
-        ({"languages": {"en": ["en.gum", "en.gum"]}}, "twice in ['en.gum', 'en.gum']"),
         ({"languages": {"en": ["en.gum"], "de": ["en.gum"]}}, "twice"),
         ({"languages": {"en": []}}, "languages.en\n  List should have at least 1 item"),
         ({"languages": {"de": ["de.pcc2.2"]}}, "needs 'en'"),

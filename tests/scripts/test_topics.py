@@ -6,16 +6,14 @@ import random
 
 import pytest
 import spacy
-import typer
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
 from tests.sample import sample_docs, write_corpus
+from tests.scripts import invoke, script_app
 
 for library in ("matplotlib", "sklearn"):
     pytest.importorskip(library, reason=f"topics need {library}: pip install '.[analysis]'")
 
-import topics  # noqa: E402
 from topics import find_topics, topic_words  # noqa: E402
 
 SEA = "harbour ferry captain island sailor anchor wave tide fisherman lighthouse"
@@ -102,11 +100,8 @@ def test_documents_without_words_are_left_out_and_few_are_refused(nlp):
 
 def test_the_map_is_drawn_with_its_numbers(nlp, tmp_path):
     corpus = write_corpus(tmp_path / "docs.spacy", sample_docs(nlp, ["en", "eu"]))
-    app = typer.Typer()
-    app.command()(topics.main)
     output = tmp_path / "map"
-    result = CliRunner().invoke(app, [str(corpus), "--output", str(output), "--topics", "2"])
-    assert result.exit_code == 0, result.output
+    result = invoke(script_app("topics"), corpus, "--output", output, "--topics", 2)
     assert "languages apart rather than subjects: en, eu" in result.output.replace("\n", " ")
     names = {"topics.png", "topics.svg", "topics.tsv", "documents.tsv"}
     assert {path.name for path in output.iterdir()} == names

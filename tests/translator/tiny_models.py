@@ -39,8 +39,8 @@ def _write_pieces(path: Path, names: list[str], vocabulary_start: list[str], end
 
 
 def build_tiny_marian(path: Path, seed: int = 0, codes: tuple[str, ...] = ()) -> str:
-    """Write a Marian model like those of OPUS-MT. Codes such as >>spa<< give it several target
-    languages."""
+    """Write a Marian model, as OPUS-MT has them. `codes` such as >>spa<< are for a model with
+    several target languages."""
     import torch
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
