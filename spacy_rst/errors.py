@@ -41,6 +41,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The pipeline '{model}' cannot be loaded. Give a bundled one ({known}), the name of an "
         "installed package or a folder. {error}"
     )
+    R134 = "{path} cannot be read or written ({error})."
+    R300 = "{name} = {value!r} cannot be used here. It must be {wanted}."
+    R522 = "{output} cannot be written to: {problem}. Name another place."
+    R554 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
 
     # Trees and Docs
     R001 = "A tree needs at least one EDU. Leave the Doc without a tree if it has no text."
@@ -120,18 +124,12 @@ class Errors(metaclass=_MessagesWithCodes):
         "Line {line} of {source} is not in the bracket format of RST-DT: {problem}. See "
         "docs/treebanks.md."
     )
-    R126 = (
-        "{source} has {n_edus} EDUs but the .edus file beside it has {n_lines} lines. Make them "
-        "agree, or take the second file away."
-    )
     R130 = (
         "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
         "names the columns {columns}."
     )
-    R131 = "There is nothing at {path}. Give a treebank file or a folder of them."
-    R132 = "There is no treebank file below {path}. Files are known by their endings: {suffixes}."
+    R132 = "There is no treebank file at {path}. Their names end with: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
-    R134 = "{path} cannot be read ({error})."
     R135 = (
         "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use "
         "--lang xx."
@@ -144,17 +142,15 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R138 = (
-        "The layout of the document {name} does not fit: its text differs from that of the EDUs in "
-        "{source}. Take both from the same version of the treebank."
-    )
     R139 = (
         "None of the treebanks in {path} that fit '{only}' is there. Fetch them first: spacy "
         "project assets."
     )
-    R140 = "{source} lacks tokens: {problem}. Take both files from the same release."
+    R140 = (
+        "{source} and the files that belong to it do not fit: {problem}. Take all of them from the "
+        "same release."
+    )
     R143 = "Line {line} of {source} {problem}. Correct it, or skip the document with --skip-bad."
-    R157 = "{path} cannot be read with --edus-only: this is for DISRPT files (.rels) alone."
 
     # Parser: its training, its corpus
     R200 = (
@@ -177,23 +173,17 @@ class Errors(metaclass=_MessagesWithCodes):
         "trained parser takes no new labels: initialize it anew, or map the label to a known one. "
         "Where the labels come from a file, make it again with 'python -m spacy init labels'."
     )
-    R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
-    R221 = "There is no corpus at {path}. Make it with 'python -m spacy rst convert'."
-    R222 = "The folder {path} holds no .spacy file. Convert a treebank into it first."
+    R221 = (
+        "There is no .spacy file at {path}. Convert a treebank with 'python -m spacy rst convert', "
+        "and set the path in the config, or with --paths.train and --paths.dev."
+    )
     R223 = (
         "None of the {n_docs} documents in {path} fits what the corpus reader is asked for "
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."
     )
-    R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
     R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
-    R227 = (
-        "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
-        "parser. Add 'rst_parser' to it."
-    )
-    R250 = "The option {name} must be {wanted}, not {value}. Set it in the config."
 
     # Encoders
-    R300 = "{name} = {value} cannot be used here. It must be {wanted}."
     R303 = (
         "The model '{name}' cannot be used here: {reason}. Choose XLM-RoBERTa or a model built "
         "like it (RoBERTa, CamemBERT, BERT, MPNet), with a fast tokenizer."
@@ -252,7 +242,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Display
-    R530 = "{name}={value!r} cannot be used. Give {expected}."
     R540 = (
         "There is nothing to draw in {place}. Give Docs with trees (of a pipeline with "
         "'rst_parser', or with doc._.rst_tree set), or RstTrees."
@@ -267,14 +256,6 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Bundled pipelines
-    R551 = "{path} exists and is not a pipeline, so it is not replaced. Name another folder."
-    R552 = (
-        "{path} is not a JSON object that can be read ({error}). Give one with name, version, etc."
-    )
-    R554 = (
-        "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
-        "'rst_parser'."
-    )
     R555 = (
         "The component was saved with version {version} of the pipeline '{model}', but {installed} "
         "is installed: trees may differ. Install the spacy_rst that it was saved with, or save it "
@@ -310,17 +291,11 @@ class Errors(metaclass=_MessagesWithCodes):
         "This is not a document ({error}). Give a JSON object on each line, or a row of a Parquet "
         'file, with a string as its "text".'
     )
-    R517 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
     R519 = (
         "{path} has room for one tree as {format}, but there are more documents. Give a folder "
         "(with a slash at its end), or use --format jsonl."
     )
     R521 = "{option} does not work {place}: {advice}."
-    R522 = (
-        "Trees in {output} could overwrite {input} or be read as texts later. Choose another place "
-        "for them."
-    )
-    R523 = "{path} cannot be read or written ({error})."
     R524 = (
         "{path} was not written by an earlier run, or is damaged ({error}). Delete it, and its "
         "documents will be parsed again, or name another place."
@@ -372,7 +347,6 @@ class Errors(metaclass=_MessagesWithCodes):
         "The translation engine '{engine}' cannot be made. Give one of {known}, a registered name "
         "or a config file with a block [translator]. {error}"
     )
-    R620 = "{output} cannot take translations of {input}: {problem}. Give another place."
     R630 = (
         "The component '{name}' has no {part}. Name one in its config, [components.{name}], or set "
         "its attribute {part}."

@@ -89,7 +89,7 @@ def test_the_configs_dropout_counts_and_otherwise_that_of_update(name, saved, ow
 @by_component
 def test_a_dropout_rate_of_1_is_refused(name):
     nlp, examples = initialized(name, dropout=1.0)
-    with pytest.raises(RstError, match=r"R250.*dropout"):
+    with pytest.raises(RstError, match=r"R300.*dropout"):
         nlp.update(examples)
 
 

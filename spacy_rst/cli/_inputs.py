@@ -372,4 +372,4 @@ def _read_json_tree(content: bytes, path: Path, place: str) -> NamedTree | RstEr
 
 
 def _unreadable(place: object, error: Exception) -> RstError:
-    return RstError(Errors.R523.format(path=place, error=str(error) or type(error).__name__))
+    return RstError(Errors.R134.format(path=place, error=str(error) or type(error).__name__))

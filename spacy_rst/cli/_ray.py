@@ -112,7 +112,8 @@ def _choose_folder(
         raise _not_with_ray(f"--format {file_format}", "leave it out for Parquet, or take jsonl")
     for given in inputs:
         if is_below(output, given):
-            raise RstError(Errors.R522.format(output=output, input=given))
+            problem = f"it could overwrite {given}, or be read as a text later"
+            raise RstError(Errors.R522.format(output=output, problem=problem))
     return PartFolder(output, "parquet" if file_format is None else "jsonl")
 
 

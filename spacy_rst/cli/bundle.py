@@ -44,7 +44,7 @@ def read_meta(path: Path) -> dict[str, object]:
     try:
         meta = srsly.json_loads(path.read_text(encoding="utf8"))
     except ValueError as error:
-        raise RstError(Errors.R552.format(path=path, error=error)) from error
+        raise RstError(Errors.R134.format(path=path, error=error)) from error
     if not isinstance(meta, dict):
-        raise RstError(Errors.R552.format(path=path, error="not an object"))
+        raise RstError(Errors.R134.format(path=path, error="not a JSON object"))
     return meta

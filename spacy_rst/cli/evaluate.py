@@ -78,7 +78,10 @@ def evaluate_cli(
         metas = (nlp.get_pipe_meta(name) for name in nlp.pipe_names)
         if not any("doc._.rst_tree" in meta.assigns for meta in metas):
             pipes = ", ".join(nlp.pipe_names) or "none"
-            raise RstError(Errors.R227.format(model=model, pipes=pipes))
+            advice = "add 'rst_parser' to it"
+            raise RstError(
+                Errors.R554.format(model=model, what="trees", pipes=pipes, advice=advice)
+            )
         # Without a tree there is nothing to score but EDUs, and those only if they are predicted.
         docs = read_gold(
             corpora, nlp.vocab, edus_only=edus != "gold", hide_layout=float(hide_layout)

@@ -80,7 +80,9 @@ def check_target(target: Path) -> None:
     else."""
     restore_folder(Path(os.path.realpath(target)))
     if target.exists() and not (target / "config.cfg").is_file():
-        raise RstError(Errors.R551.format(path=target))
+        raise RstError(
+            Errors.R522.format(output=target, problem="it is there and is not a pipeline")
+        )
 
 
 def without_paths(config: Config) -> Config:

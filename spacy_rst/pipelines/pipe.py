@@ -120,6 +120,7 @@ class PipelinePipe(BatchPipe):
 def _checked(pipeline: Language) -> Language:
     metas = map(pipeline.get_pipe_meta, pipeline.pipe_names)
     if not any("doc._.rst_tree" in meta.assigns for meta in metas):
-        pipes = ", ".join(pipeline.pipe_names) or "there are none"
-        raise RstError(Errors.R554.format(model=pipeline.meta["name"], pipes=pipes))
+        model, pipes = pipeline.meta["name"], ", ".join(pipeline.pipe_names) or "none"
+        advice = "give one with 'rst_parser'"
+        raise RstError(Errors.R554.format(model=model, what="trees", pipes=pipes, advice=advice))
     return pipeline

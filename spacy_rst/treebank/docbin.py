@@ -24,14 +24,11 @@ def find_docbins(path: str | Path | None) -> list[Path]:
     RETURNS (list[Path]): The files, sorted.
     RAISES (RstError): If there is none.
     """
-    if path is None:
-        raise RstError(Errors.R220)
-    path = Path(path)
-    if not path.exists():
-        raise RstError(Errors.R221.format(path=path))
-    files = find_below(path, (SUFFIX,))[0] if path.is_dir() else [path]
+    files: list[Path] = []
+    if path is not None and Path(path).exists():
+        files = find_below(Path(path), (SUFFIX,))[0] if Path(path).is_dir() else [Path(path)]
     if not files:
-        raise RstError(Errors.R222.format(path=path))
+        raise RstError(Errors.R221.format(path=path))
     return files
 
 

@@ -17,11 +17,9 @@ def list_files(path: Path, endings: Iterable[str]) -> list[Path]:
     RETURNS (list[Path]): The files, sorted. A link that leads nowhere is one of them.
     RAISES (RstError): If there is none, or a folder cannot be searched.
     """
-    if not path.exists():
-        raise RstError(Errors.R131.format(path=path))
     if path.is_file():
         return [path]
-    files, unreadable = find_below(path, tuple(endings))
+    files, unreadable = find_below(path, tuple(endings)) if path.exists() else ([], [])
     if unreadable:
         raise in_file(unreadable[0], unreadable[0].filename)
     if not files:

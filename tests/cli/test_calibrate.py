@@ -57,7 +57,7 @@ def test_the_pipeline_is_saved_with_its_temperatures(model, corpus, tmp_path):
 def test_folders_of_something_else_are_not_replaced(model, corpus, tmp_path):
     (tmp_path / "precious").write_text("", encoding="utf8")
     result = run(model, corpus, "--output", tmp_path)
-    assert result.exit_code == 1 and "R551" in result.output
+    assert result.exit_code == 1 and "R522" in result.output
     assert (tmp_path / "precious").exists()
 
 

@@ -193,7 +193,7 @@ def test_what_cannot_be_scored_is_reported(nlp, model, corpora, tmp_path):
     for arguments, problem in [
         ((model, *corpora, "--edus", "predicted"), "R020"),
         ((str(tmp_path / "no_model"), *corpora), "no_model"),
-        ((str(tmp_path / "no_parser"), *corpora), "R227"),
+        ((str(tmp_path / "no_parser"), *corpora), "R554"),
         ((model, str(tmp_path / "no.spacy")), "R221"),
         ((model, plain), "R226"),
     ]:

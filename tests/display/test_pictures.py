@@ -75,7 +75,7 @@ def test_signs_of_one_letter_are_set_together():
 
 def test_options_of_the_svg_hold():
     assert render_png(mixed_tree(), edu_width=90) != render_png(mixed_tree())
-    with pytest.raises(RstError, match="R530"):
+    with pytest.raises(RstError, match="R300"):
         render_png(mixed_tree(), edu_width=1)
 
 
@@ -97,7 +97,7 @@ def test_pdf():
     + [(random_tree(2000), 2)],  # no memory holds it
 )
 def test_scales_without_room_are_refused(tree, scale):
-    with pytest.raises(RstError, match=r"R530.*scale.*PDF"):
+    with pytest.raises(RstError, match=r"R300.*scale.*PDF"):
         render_png(tree, scale=scale)
 
 

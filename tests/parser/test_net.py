@@ -730,7 +730,7 @@ def test_the_search_leaves_larger_spans_to_greedy_decoding():
     ],
 )
 def test_bad_settings_are_refused(settings):
-    with pytest.raises(RstError, match=f"R250.*{next(iter(settings))}"):
+    with pytest.raises(RstError, match=f"R300.*{next(iter(settings))}"):
         make_net(**settings)
 
 

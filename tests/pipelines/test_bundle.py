@@ -97,7 +97,7 @@ def test_a_pipeline_is_replaced_and_other_folders_are_not(trained, tmp_path):
     assert not (target / "left_over").exists()
     precious = tmp_path / "precious"
     precious.mkdir()
-    with pytest.raises(RstError, match="R551"):
+    with pytest.raises(RstError, match="R522"):
         bundle_pipeline(trained, precious, {})
     with pytest.raises(OSError):
         bundle_pipeline(tmp_path / "missing", target, {})
@@ -144,7 +144,7 @@ def test_command(trained, tmp_path):
     for wrong in ("[1]", "{"):
         meta.write_text(wrong, encoding="utf8")
         result = CliRunner().invoke(rst_app, command)
-        assert result.exit_code == 1 and "R552" in result.output
+        assert result.exit_code == 1 and "R134" in result.output
 
 
 def test_the_bundled_pipeline_names_its_licences():

@@ -170,5 +170,5 @@ def test_gradients_reach_every_weight_and_the_tokens():
     ],
 )
 def test_refuses_sizes_that_make_no_net(settings):
-    with pytest.raises(RstError, match=f"R250.*{next(iter(settings))}"):
+    with pytest.raises(RstError, match=f"R300.*{next(iter(settings))}"):
         make_net(**settings)

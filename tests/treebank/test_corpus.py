@@ -124,7 +124,7 @@ def test_a_treebank_weight_comes_before_its_languages(folder, nlp):
 
 @pytest.mark.parametrize(
     "path, code",
-    [(None, "R220"), ("nowhere.spacy", "R221"), ("empty", "R222"), ("bad.spacy", "R501")],
+    [(None, "R221"), ("nowhere.spacy", "R221"), ("empty", "R221"), ("bad.spacy", "R501")],
 )
 def test_refuses_what_cannot_be_read(tmp_path, nlp, path, code):
     (tmp_path / "empty").mkdir()
@@ -140,7 +140,7 @@ def test_refuses_filters_that_leave_nothing(folder, nlp):
 
 
 def test_refuses_negative_weights(folder):
-    with pytest.raises(RstError, match="R224"):
+    with pytest.raises(RstError, match="R300"):
         Corpus(folder, sampling_weights={"eu": -1.0})
 
 

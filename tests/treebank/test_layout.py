@@ -235,7 +235,7 @@ def test_a_block_that_begins_inside_of_an_edu_begins_after_it():
 
 @pytest.mark.parametrize("edus", [("A title", "Do go ,", *EDUS[2:]), ("B other", *EDUS[1:])])
 def test_another_text_is_refused(edus):
-    with pytest.raises(RstError, match="R138"):
+    with pytest.raises(RstError, match="R140"):
         with_layout(make_document(*edus), LAYOUT)
 
 
