@@ -74,20 +74,14 @@ class Errors(metaclass=_MessagesWithCodes):
         "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
         "doc.spans['edus'] to the Spans of its units."
     )
-    R021 = (
-        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
-        "units of the tree first."
-    )
+    R021 = "The tree has {n_tree} EDUs, but {n_edus} are there. Set doc.spans['edus'] first."
     R022 = (
         "The EDUs {first!r} and {second!r} {problem}. EDUs must stand in text order, without "
         "overlap, and cover all tokens but white space."
     )
     R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
     R026 = "EDU {number} is empty. Give every EDU some text."
-    R027 = (
-        "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
-        "anew, or to None to take it off."
-    )
+    R027 = "The tree in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree anew."
     R028 = (
         "Tokens were merged or split after the EDUs were made, which no longer begin and end with "
         "tokens. Set doc.spans['edus'] anew, or merge tokens earlier in the pipeline."
@@ -106,34 +100,21 @@ class Errors(metaclass=_MessagesWithCodes):
     )
     R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
     R103 = (
-        "{source} declares XML entities or refers to other files, which is refused because it can "
-        "do harm. Replace the entities by their text."
+        "{source} declares XML entities or refers to other files, which is not safe. Remove them."
     )
     R104 = "There is nothing to read in {source}: {problem}."
-    R105 = (
-        "{node} of {source} {problem}. Correct the annotation, or leave the document out with "
-        "--skip-bad."
-    )
+    R105 = "{node} of {source} {problem}. Correct it, or skip the document with --skip-bad."
     R108 = (
         "{source} holds several trees, {trees}. Join them in an editor, or keep the largest with "
         "--largest-tree (the other units are then counted as removed)."
     )
     R109 = "None of the {n_edus} EDUs of {source} is linked to another. Build the tree first."
     R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
-    R120 = (
-        "Line {line} of {source} is not in the bracket format of RST-DT: {problem}. See "
-        "docs/treebanks.md."
-    )
-    R130 = (
-        "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
-        "names the columns {columns}."
-    )
+    R120 = "Line {line} of {source} is not in the bracket format of RST-DT: {problem}."
+    R130 = "{path} is not a table: {problem}. Give a TSV file in UTF-8 with the columns {columns}."
     R132 = "There is no treebank file at {path}. Their names end with: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
-    R135 = (
-        "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use "
-        "--lang xx."
-    )
+    R135 = "There is no tokenizer for '{lang}' ({error}). Install what it needs, or use --lang xx."
     R136 = (
         "The splits do not list the document {name} of the treebank '{treebank}'. Add it to the "
         "table, or leave --split out to convert all documents."
@@ -142,14 +123,8 @@ class Errors(metaclass=_MessagesWithCodes):
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R139 = (
-        "None of the treebanks in {path} that fit '{only}' is there. Fetch them first: spacy "
-        "project assets."
-    )
-    R140 = (
-        "{source} and the files that belong to it do not fit: {problem}. Take all of them from the "
-        "same release."
-    )
+    R139 = "None of the treebanks '{only}' is in {path}. Fetch them first: spacy project assets."
+    R140 = "{source} and its files do not fit: {problem}. Take all of them from the same release."
     R143 = "Line {line} of {source} {problem}. Correct it, or skip the document with --skip-bad."
 
     # Parser: its training, its corpus
@@ -188,9 +163,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "The model '{name}' cannot be used here: {reason}. Choose XLM-RoBERTa or a model built "
         "like it (RoBERTa, CamemBERT, BERT, MPNet), with a fast tokenizer."
     )
-    R307 = (
-        "The encoder has no weights yet. Call nlp.initialize() first, or load a trained pipeline."
-    )
+    R307 = "The encoder has no weights. Call nlp.initialize(), or load a trained pipeline."
     R308 = (
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
@@ -221,8 +194,7 @@ class Errors(metaclass=_MessagesWithCodes):
 
     # Syntax
     R340 = (
-        "The component '{listener}' listens to '{name}' as if to a tok2vec. Give it the encoder "
-        "spacy_rst.SyntaxListener.v1."
+        "'{listener}' cannot listen to '{name}'. Its encoder must be spacy_rst.SyntaxListener.v1."
     )
 
     # Segmenter
@@ -236,30 +208,19 @@ class Errors(metaclass=_MessagesWithCodes):
         "token as their start. Read the corpus with spacy_rst.Corpus.v1, which keeps the gold "
         "tokens, or use a tokenizer that splits there."
     )
-    R409 = (
-        "The Doc has no sentence boundaries to take EDUs from. Add a component that sets them, "
-        "such as 'sentencizer', before '{name}'."
-    )
+    R409 = "The Doc has no sentences to make EDUs of. Add a 'sentencizer' before '{name}'."
 
     # Display
-    R540 = (
-        "There is nothing to draw in {place}. Give Docs with trees (of a pipeline with "
-        "'rst_parser', or with doc._.rst_tree set), or RstTrees."
-    )
-    R541 = (
-        "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
-        "free."
-    )
+    R540 = "There is nothing to draw in {place}. Give RstTrees, or Docs that 'rst_parser' parsed."
+    R541 = "Cannot listen on port {port} of {host} ({error}). Give another, or 0 for a free one."
     R543 = (
-        "Everyone who can reach {host} will be able to read these documents. Use the default host "
-        "to show them on this computer only."
+        "Everyone who can reach {host} can read these documents. Only you can on the default one."
     )
 
     # Bundled pipelines
     R555 = (
-        "The component was saved with version {version} of the pipeline '{model}', but {installed} "
-        "is installed: trees may differ. Install the spacy_rst that it was saved with, or save it "
-        "again."
+        "The component was saved with version {version} of '{model}', but {installed} is installed: "
+        "trees may differ. Install the version that it was saved with, or save it again."
     )
 
     # Training
@@ -271,20 +232,11 @@ class Errors(metaclass=_MessagesWithCodes):
         "{path} belongs to another pipeline: {weights} differ. Give the config and the corpus that "
         "the training began with, or leave out --resume to start a new one."
     )
-    R582 = (
-        "There is no config '{name}'. Give the path of a file, or one of the packaged configs: "
-        "{known}."
-    )
+    R582 = "There is no config '{name}'. Give the path of a file, or one of: {known}."
 
     # Command line
-    R501 = (
-        "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
-        "convert` writes it."
-    )
-    R510 = (
-        "There is no document to parse. Name files or folders with texts, or send text to standard "
-        "input."
-    )
+    R501 = "{path} is not a DocBin that can be read ({error}). Give a .spacy file."
+    R510 = "There is no document to parse. Name files or folders, or send text to standard input."
     R512 = "There is nothing to read at {place}: the names of {kind} end with {endings}."
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = (
@@ -357,8 +309,5 @@ class Errors(metaclass=_MessagesWithCodes):
     )
 
     # Agreement
-    R740 = (
-        "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
-        "two trees of the same document."
-    )
+    R740 = "'{first}...' and '{second}...' are different texts. Give two trees of one document."
     R741 = "Documents are matched by their names, and {problem}."

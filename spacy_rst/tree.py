@@ -690,16 +690,14 @@ def _checked_edus(edus: Sequence[Edu]) -> tuple[Edu, ...]:
 def _checked_split(entry: Sequence[Any]) -> Split:
     try:
         start, split, end, label = entry
-        relation, nuclearity = split_label(label)
         start, split, end = map(whole_number, (start, split, end))
-        checked = Split(start, split, end, join_label(relation, nuclearity))
+        if not 0 <= start < split < end <= sys.maxsize:
+            raise ValueError("these are not the borders of two parts")
+        return Split(start, split, end, join_label(*split_label(label)))
+    except RstError:
+        raise
     except (TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, RstError):
-            raise
         raise RstError(Errors.R011.format(value=_shown(entry))) from error
-    if not 0 <= checked.start < checked.split < checked.end <= sys.maxsize:
-        raise RstError(Errors.R011.format(value=_shown(entry)))
-    return checked
 
 
 def _checked_scores(scores: Iterable[Any], n_splits: int) -> list[Score]:
