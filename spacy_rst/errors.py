@@ -61,10 +61,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "{value} is not a split. Give (start, split, end, label) with whole numbers "
         "0 <= start < split < end and a label such as 'Elaboration-NS'."
     )
-    R012 = (
-        "{value} is not a list of scores. Give one pair of probabilities (split, label) from 0 "
-        "to 1 for each of the {n_splits} splits, or none at all."
-    )
+    R012 = "{value} is not a list of {n_splits} pairs of probabilities (split, label) from 0 to 1."
     R013 = (
         "'{label}' is not a label such as 'Elaboration-NS', 'Background-SN' or 'Contrast-NN', nor "
         "one of the nuclearities 'NS', 'SN' and 'NN'."
@@ -99,9 +96,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "treebank's own labels (--labels original)."
     )
     R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
-    R103 = (
-        "{source} declares XML entities or refers to other files, which is not safe. Remove them."
-    )
+    R103 = "{source} declares XML entities or refers to other files, which is unsafe. Remove them."
     R104 = "There is nothing to read in {source}: {problem}."
     R105 = "{node} of {source} {problem}. Correct it, or skip the document with --skip-bad."
     R108 = (
@@ -115,10 +110,7 @@ class Errors(metaclass=_MessagesWithCodes):
     R132 = "There is no treebank file at {path}. Their names end with: {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
     R135 = "There is no tokenizer for '{lang}' ({error}). Install what it needs, or use --lang xx."
-    R136 = (
-        "The splits do not list the document {name} of the treebank '{treebank}'. Add it to the "
-        "table, or leave --split out to convert all documents."
-    )
+    R136 = "The splits lack the document {name} of '{treebank}'. Add it, or leave out --split."
     R137 = (
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
@@ -187,15 +179,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The piece encoder has no pretrained weights. Set `weights` to the folder that "
         "`spacy project run fetch-pieces` fills, or load a pipeline that has them."
     )
-    R332 = (
-        "The pretrained weights in {folder} cannot be read: {error}. `spacy project run "
-        "fetch-pieces` gets them again."
-    )
+    R332 = "Weights in {folder} cannot be read: {error}. Run `spacy project run fetch-pieces`."
 
     # Syntax
-    R340 = (
-        "'{listener}' cannot listen to '{name}'. Its encoder must be spacy_rst.SyntaxListener.v1."
-    )
+    R340 = "'{listener}' cannot listen to '{name}'. Its encoder must be SyntaxListener.v1."
 
     # Segmenter
     R405 = (
@@ -213,13 +200,11 @@ class Errors(metaclass=_MessagesWithCodes):
     # Display
     R540 = "There is nothing to draw in {place}. Give RstTrees, or Docs that 'rst_parser' parsed."
     R541 = "Cannot listen on port {port} of {host} ({error}). Give another, or 0 for a free one."
-    R543 = (
-        "Everyone who can reach {host} can read these documents. Only you can on the default one."
-    )
+    R543 = "Everyone who can reach {host} can read these documents, only you with the default one."
 
     # Bundled pipelines
     R555 = (
-        "The component was saved with version {version} of '{model}', but {installed} is installed: "
+        "The component was saved with version {version} of '{model}'; {installed} is installed, so "
         "trees may differ. Install the version that it was saved with, or save it again."
     )
 
@@ -243,10 +228,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "This is not a document ({error}). Give a JSON object on each line, or a row of a Parquet "
         'file, with a string as its "text".'
     )
-    R519 = (
-        "{path} has room for one tree as {format}, but there are more documents. Give a folder "
-        "(with a slash at its end), or use --format jsonl."
-    )
+    R519 = "{path} has room for one tree as {format}. Give a folder (path/), or --format jsonl."
     R521 = "{option} does not work {place}: {advice}."
     R524 = (
         "{path} was not written by an earlier run, or is damaged ({error}). Delete it, and its "

@@ -101,7 +101,7 @@ def test_docs_without_text_have_no_edus_and_no_tree(nlp, text):
     assert has_no_tree(read_from_bytes(doc))
 
 
-def test_json(doc):
+def test_json(doc, tree, nlp):
     assert doc._.rst_json == {
         "version": 1,
         "edus": EDUS,
@@ -109,6 +109,9 @@ def test_json(doc):
         "scores": [list(score) for score in SCORES],
         "edu_chars": [[0, 10], [11, 21], [22, 31]],
     }
+    data = json.loads(json.dumps(doc.to_json(underscore=["rst_json"])))
+    assert data["_"]["rst_json"] == doc._.rst_json
+    assert Doc(nlp.vocab).from_json(data)._.rst_tree == tree
 
 
 def test_the_smallest_node_that_covers_a_span_or_token(doc):
@@ -190,12 +193,6 @@ def test_a_copied_doc_has_a_tree_of_its_own(doc, tree):
     assert Doc(copied.vocab).from_json(data)._.rst_tree is None
 
 
-def test_doc_json_round_trip(doc, tree, nlp):
-    data = json.loads(json.dumps(doc.to_json(underscore=["rst_json"])))
-    assert data["_"]["rst_json"] == doc._.rst_json
-    assert Doc(nlp.vocab).from_json(data)._.rst_tree == tree
-
-
 @properties
 @given(trees())
 def test_random_trees_survive_serialisation(tree):
@@ -254,6 +251,9 @@ def test_a_tree_that_was_set_is_not_built_again(doc, n_built):
     assert [doc[i : i + 1]._.rst_node.start for i in range(4)] == [0, 0, 0, 1]
     assert doc._.rst_json["edus"] == EDUS
     assert n_built == [0]
+    tree = doc._.rst_tree
+    assert doc._.rst_tree is tree  # while it is in use
+    assert doc[0:9]._.rst_node == tree.root
 
 
 def test_a_tree_that_was_stored_is_built_once(doc, n_built):
@@ -261,12 +261,6 @@ def test_a_tree_that_was_stored_is_built_once(doc, n_built):
     assert [copied._.rst_tree.root.relation for _ in range(3)] == ["Cause"] * 3
     assert [token._.rst_node.start for token in copied][::3] == [0, 1, 2]
     assert n_built == [1]
-
-
-def test_a_tree_in_use_is_given_out_again(doc):
-    tree = doc._.rst_tree
-    assert doc._.rst_tree is tree
-    assert doc[0:9]._.rst_node == tree.root
 
 
 def drop(doc: Doc) -> None:

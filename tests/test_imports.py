@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 import spacy_rst
 
 from .processes import run_python
+from .test_entry_points import declared
 
 PACKAGE = Path(spacy_rst.__file__).parent
-SETUP = PACKAGE.parent / "setup.cfg"
 HEAVY = {"transformers", "spacy_transformers", "spacy_rst.encoder.xlmr"}
 
 COUNT_NETS = """
@@ -55,18 +54,14 @@ print("done")
 """
 
 
-def factory_modules() -> list[str]:
-    config = configparser.ConfigParser()
-    config.read(SETUP, encoding="utf8")
-    lines = config["options.entry_points"]["spacy_factories"].strip().splitlines()
-    return sorted({line.split("=")[1].split(":")[0].strip() for line in lines})
+FACTORIES = {value.split(":")[0] for group, _, value in declared() if group == "spacy_factories"}
 
 
 @pytest.mark.parametrize(
     "modules",
     [
         pytest.param(["spacy_rst"], id="package"),
-        pytest.param(["spacy_rst", *factory_modules()], id="factories"),
+        pytest.param(["spacy_rst", *sorted(FACTORIES)], id="factories"),
     ],
 )
 def test_importing_loads_no_transformers_and_builds_no_net(modules):

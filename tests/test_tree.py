@@ -215,16 +215,6 @@ def test_one_edu_is_a_tree_of_one_leaf():
     assert RstTree.from_dis(tree.to_dis()) == tree
 
 
-def test_dict_holds_plain_values(tree):
-    assert tree.to_dict() == {
-        "version": 1,
-        "edus": EDUS,
-        "splits": [list(split) for split in SPLITS],
-        "scores": [list(score) for score in SCORES],
-    }
-    assert type(tree.to_dict()["splits"][0]) is list
-
-
 def test_repr(tree):
     assert repr(tree) == "RstTree(6 EDUs, root Background-SN)"
     assert repr(RstTree.from_splits([], ["x"])) == "RstTree(1 EDUs)"
