@@ -146,11 +146,6 @@ def test_nodes_of_spans_in_white_space(nlp):
     ]  # fmt: skip
 
 
-def test_setter_refuses_other_values(doc):
-    with pytest.raises(TypeError, match="RstTree"):
-        doc._.rst_tree = SPLITS
-
-
 @pytest.mark.parametrize("n_edus", [0, 2, 4])
 def test_setter_refuses_a_tree_over_another_number_of_edus(nlp, tree, n_edus):
     doc = doc_from_edus(nlp, ["unit"] * n_edus)
@@ -166,8 +161,10 @@ def test_setter_refuses_empty_edus(nlp, borders):
         doc._.rst_tree = chain_tree(len(borders), "left")
 
 
-def test_setter_refuses_the_spans_of_another_doc(nlp, doc):
+def test_setter_refuses_other_values_and_the_spans_of_another_doc(nlp, doc):
     other = doc_from_edus(nlp, EDUS)
+    with pytest.raises(TypeError, match="RstTree"):
+        other._.rst_tree = SPLITS
     with pytest.raises(RstError, match=r"R025.*It rains"):
         other._.rst_tree = doc._.rst_tree
 
