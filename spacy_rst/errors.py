@@ -107,7 +107,8 @@ class Errors(metaclass=_MessagesWithCodes):
     R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
     R120 = "Line {line} of {source} is not in the bracket format of RST-DT: {problem}."
     R130 = "{path} is not a table: {problem}. Give a TSV file in UTF-8 with the columns {columns}."
-    R132 = "There is no treebank file at {path}. Their names end with: {suffixes}."
+    R131 = "There is nothing at {path}. Give a file or a folder; 'rst convert' makes a corpus."
+    R132 = "There is no file below {path} whose name ends with {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
     R135 = "There is no tokenizer for '{lang}' ({error}). Install what it needs, or use --lang xx."
     R136 = "The splits lack the document {name} of '{treebank}'. Add it, or leave out --split."
@@ -140,10 +141,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "trained parser takes no new labels: initialize it anew, or map the label to a known one. "
         "Where the labels come from a file, make it again with 'python -m spacy init labels'."
     )
-    R221 = (
-        "There is no .spacy file at {path}. Convert a treebank with 'python -m spacy rst convert', "
-        "and set the path in the config, or with --paths.train and --paths.dev."
-    )
+    R220 = "The corpus has no path. Set it in the config, or with --paths.train and --paths.dev."
     R223 = (
         "None of the {n_docs} documents in {path} fits what the corpus reader is asked for "
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."

@@ -11,42 +11,29 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, RstError
 from ..languages import blank_pipeline
-from ..util import atomic_path, find_below
+from ..util import atomic_path
+from .files import list_files
 
 SUFFIX = ".spacy"
 ATTRS = ("ORTH", "SPACY", "SENT_START", "POS", "HEAD", "DEP")
 
 
 def find_docbins(path: str | Path | None) -> list[Path]:
-    """List the `.spacy` files at a path.
-
-    path (str | Path | None): A file, or a folder that is searched with all folders below it.
-    RETURNS (list[Path]): The files, sorted.
-    RAISES (RstError): If there is none.
-    """
-    files: list[Path] = []
-    if path is not None and Path(path).exists():
-        files = find_below(Path(path), (SUFFIX,))[0] if Path(path).is_dir() else [Path(path)]
-    if not files:
-        raise RstError(Errors.R221.format(path=path))
-    return files
+    """List the `.spacy` files at a path, sorted: a file, or those in and below a folder."""
+    if path is None:
+        raise RstError(Errors.R220)
+    return list_files(Path(path), (SUFFIX,))
 
 
 def read_docbin(path: str | Path, vocab: Vocab | None = None) -> Iterator[Doc]:
-    """Read the Docs of a `.spacy` file.
-
-    path (str | Path): The file.
-    vocab (Vocab | None): The vocabulary, by default one for no language in particular.
-    YIELDS (Doc): Its Docs.
-    RAISES (RstError): If it is not a DocBin.
-    """
+    """Read the Docs of a `.spacy` file, by default with a vocabulary for no language."""
     with _coded_errors(path):
         vocab = blank_pipeline().vocab if vocab is None else vocab
         yield from DocBin().from_disk(path).get_docs(vocab)
 
 
 def count_docs(path: str | Path) -> int:
-    """RETURNS (int): The number of Docs in a `.spacy` file, which are not made."""
+    """Count the Docs of a `.spacy` file without making them."""
     with _coded_errors(path):
         return len(DocBin().from_disk(path))
 
@@ -62,20 +49,11 @@ def _coded_errors(path: str | Path) -> Iterator[None]:
 
 
 def new_docbin(docs: Iterable[Doc] = ()) -> DocBin:
-    """Collect Docs with what a treebank's documents have: words, sentences, syntax, EDUs
-    and user data.
-
-    docs (Iterable[Doc]): The first Docs.
-    RETURNS (DocBin): The DocBin.
-    """
+    """Collect Docs with words, sentences, syntax, EDUs and user data."""
     return DocBin(attrs=list(ATTRS), store_user_data=True, docs=docs)
 
 
 def write_docbin(path: str | Path, docbin: DocBin) -> None:
-    """Write a `.spacy` file as a whole or not at all.
-
-    path (str | Path): The file.
-    docbin (DocBin): The Docs.
-    """
+    """Write a `.spacy` file as a whole or not at all."""
     with atomic_path(path) as temporary:
         docbin.to_disk(temporary)

@@ -261,8 +261,8 @@ def test_places_that_will_not_do(run, engine, tmp_path):
         (("in.spacy", "."), "R522"),
         (("corpus", "corpus/english"), "R522"),
         (("corpus", "in.spacy"), "R522"),
-        (("empty", "out"), "R221"),
-        (("missing.spacy", "out"), "R221"),
+        (("empty", "out"), "R132"),
+        (("missing.spacy", "out"), "R131"),
     ):
         assert code in run(*arguments, "-e", ENGINE, code=1)
     run("in.spacy", "empty", "-e", ENGINE)

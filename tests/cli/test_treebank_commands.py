@@ -232,7 +232,7 @@ def test_split_draws_the_same_table_again(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("convert", "nowhere", "out.spacy"), "R132"),
+        (("convert", "nowhere", "out.spacy"), "R131"),
         (("convert", FERRY, "out.spacy", "--split", "dev"), "R137"),
         (("export", "nowhere.spacy", "folder"), "nowhere.spacy"),
     ],

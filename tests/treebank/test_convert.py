@@ -158,7 +158,7 @@ def test_file_names_need_not_be_unicode(treebank, tmp_path):
 
 
 def test_missing_and_empty_inputs(tmp_path):
-    with pytest.raises(RstError, match="R132"):
+    with pytest.raises(RstError, match="R131"):
         find_files(tmp_path / "nowhere")
     with pytest.raises(RstError, match=r"R132.*\.rs3"):
         find_files(tmp_path)

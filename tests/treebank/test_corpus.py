@@ -124,7 +124,7 @@ def test_a_treebank_weight_comes_before_its_languages(folder, nlp):
 
 @pytest.mark.parametrize(
     "path, code",
-    [(None, "R221"), ("nowhere.spacy", "R221"), ("empty", "R221"), ("bad.spacy", "R501")],
+    [(None, "R220"), ("nowhere.spacy", "R131"), ("empty", "R132"), ("bad.spacy", "R501")],
 )
 def test_refuses_what_cannot_be_read(tmp_path, nlp, path, code):
     (tmp_path / "empty").mkdir()
