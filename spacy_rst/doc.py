@@ -17,7 +17,7 @@ from operator import index, itemgetter
 from typing import Any
 
 import numpy as np
-from spacy.attrs import IDX, IS_SPACE, LENGTH
+from spacy.attrs import IDX, LENGTH
 from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup, Token
 
@@ -47,41 +47,27 @@ PARAGRAPH_BREAK = "\n\n"
 
 
 def get_edus(doc: Doc) -> list[Span]:
-    """Get the EDUs of a Doc, checked: in order, without overlap, covering every token that is not
-    white space.
-
-    doc (Doc): The Doc.
-    RETURNS (List[Span]): The EDUs, none for a Doc without text.
-    RAISES (RstError): If there are none though the Doc has text, or they do not fit the text.
-    """
+    """Get the EDUs of a Doc, none for one without text. They are checked: in order, without
+    overlap, covering every token that is not white space."""
     edus = _read_edus(doc)
-    places = np.array([(edu.start, edu.end) for edu in edus], dtype=np.int64).reshape(-1, 2)
-    n_words_before = np.append(0, np.cumsum(doc.to_array(IS_SPACE) == 0))
-    borders = places.ravel()
-    is_in_order = (places[:, 0] < places[:, 1]).all() and (borders[1:] >= borders[:-1]).all()
-    if not is_in_order or np.diff(n_words_before[places]).sum() != n_words_before[-1]:
-        _refuse_edus(doc, edus)
-    return edus
-
-
-def _refuse_edus(doc: Doc, edus: Sequence[Span]) -> None:
-    """Find out what is wrong with EDUs."""
-    if not edus:
-        raise RstError(Errors.R020)
-    covered, previous = 0, ""
+    previous = doc[:0]
     for number, edu in enumerate([*edus, doc[len(doc) :]], start=1):
+        problem = ""
         if edu.start >= edu.end and number <= len(edus):
             raise RstError(Errors.R026.format(number=number))
-        if edu.start < covered:
-            raise _misfit(previous, edu.text, "overlap or are out of order")
-        missing = next((token for token in doc[covered : edu.start] if not token.is_space), None)
-        if missing is not None:
-            raise _misfit(previous, edu.text, f"have {missing.text!r} between them")
-        covered, previous = edu.end, edu.text
-
-
-def _misfit(first: str, second: str, problem: str) -> RstError:
-    return RstError(Errors.R022.format(first=first, second=second, problem=problem))
+        if edu.start < previous.end:
+            problem = "overlap or are out of order"
+        elif edu.start > previous.end:
+            between = (token.text for token in doc[previous.end : edu.start] if not token.is_space)
+            missing = next(between, None)
+            problem = f"have {missing!r} between them" if missing else ""
+        if problem and not edus:
+            raise RstError(Errors.R020)
+        if problem:
+            message = Errors.R022.format(first=previous.text, second=edu.text, problem=problem)
+            raise RstError(message)
+        previous = edu
+    return edus
 
 
 def _read_edus(doc: Doc) -> list[Span]:
@@ -119,11 +105,7 @@ def _edu_chars(edus: Sequence[Span]) -> list[list[int]]:
 
 
 def set_edus(doc: Doc, edus: Sequence[Span]) -> None:
-    """Put EDUs on a Doc; a tree over other EDUs is taken off.
-
-    doc (Doc): The Doc.
-    edus (Sequence[Span]): The EDUs, Spans of this Doc.
-    """
+    """Put EDUs, Spans of this Doc, on a Doc; a tree over other EDUs is taken off."""
     doc.spans[EDUS_KEY] = list(edus)
     doc.user_data.pop(TREE_KEY, None)
 
@@ -212,24 +194,15 @@ def _keep(doc: Doc, stored: dict[str, Any], chars: list[list[int]], tree: RstTre
 
 
 def get_tree(doc: Doc) -> RstTree | None:
-    """Get the tree of a Doc.
-
-    doc (Doc): The Doc.
-    RETURNS (Optional[RstTree]): The tree, None where the Doc was not parsed or its EDUs are no
-        longer those of the tree.
-    RAISES (RstError): If what is stored is not a tree over the EDUs.
-    """
+    """Get the tree of a Doc, None where it was not parsed or its EDUs are no longer those of the
+    tree."""
     kept = _find_kept(doc)
     return None if kept is None else kept.tree_of(doc)
 
 
 def set_tree(doc: Doc, tree: RstTree | None) -> None:
-    """Hang a tree on a Doc, or take it off.
-
-    doc (Doc): The Doc. Its EDUs are set from the tree where that has Spans of this Doc; otherwise
-        `doc.spans["edus"]` must hold as many EDUs as the tree.
-    tree (Optional[RstTree]): The tree, or None to remove the one there is.
-    """
+    """Hang a tree on a Doc, or take it off. The EDUs are set from the tree where it has Spans of
+    this Doc; otherwise `doc.spans["edus"]` must hold as many EDUs as the tree."""
     if tree is None:
         doc.user_data.pop(TREE_KEY, None)
         return
@@ -256,8 +229,8 @@ def set_tree(doc: Doc, tree: RstTree | None) -> None:
 
 
 def get_json(doc: Doc) -> dict[str, Any] | None:
-    """RETURNS (Optional[dict]): The tree of a Doc in JSON values: what `RstTree.to_dict` gives, and
-    `edu_chars` with the start and end of each EDU. None where the Doc was not parsed."""
+    """Get the tree of a Doc in JSON values: what `RstTree.to_dict` gives, and `edu_chars` with the
+    start and end of each EDU. None where the Doc was not parsed."""
     kept = _find_kept(doc)
     if kept is None:
         return None
@@ -270,29 +243,26 @@ def set_json(doc: Doc, data: dict[str, Any] | None) -> None:
 
 
 def trimmed_chars(span: Span) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): Start and end of a Span in characters, without the white space
-    around its text."""
+    """Get start and end of a Span in characters, without the white space around its text."""
     text = span.text
     padding = len(text) - len(text.lstrip())
     return span.start_char + padding, span.start_char + len(text.rstrip())
 
 
 def edu_places(doc: Doc) -> list[tuple[int, int]]:
-    """RETURNS (List[Tuple[int, int]]): Start and end of each EDU in characters, without the white
-    space around it. EDUs of nothing but white space are left out."""
+    """Get start and end of each EDU in characters, without the white space around it. EDUs of
+    nothing but white space are left out."""
     places = map(trimmed_chars, _read_edus(doc))
     return [(start, end) for start, end in places if start < end]
 
 
 def get_node(span: Span) -> RstNode | None:
-    """RETURNS (Optional[RstNode]): The smallest node that covers a Span, None where the Doc was not
-    parsed."""
+    """Get the smallest node that covers a Span, None where the Doc was not parsed."""
     return _node_at(span.doc, span.start_char, span.end_char)
 
 
 def get_token_node(token: Token) -> RstNode | None:
-    """RETURNS (Optional[RstNode]): The leaf of a token's EDU, or the smallest node around white
-    space between two EDUs. None where the Doc was not parsed."""
+    """Get the leaf of a token's EDU, or the smallest node around white space between two EDUs."""
     return _node_at(token.doc, token.idx, token.idx + len(token))
 
 
@@ -352,19 +322,17 @@ def register_extensions() -> None:
 
 
 def knows_sentences(doc: Doc) -> bool:
-    """RETURNS (bool): Whether a Doc has sentences that other components set. Those of our own
-    `syntax` add nothing to its vectors."""
+    """Whether a Doc has sentences from other components. Those of our own `syntax` add nothing to
+    its vectors."""
     return doc.has_annotation("SENT_START") and not doc.user_data.get(GUESSED_SENTENCES_KEY)
 
 
 def get_meta(doc: Doc, key: str) -> Any:
-    """RETURNS (Any): The metadata of a treebank's document under `NAME_KEY`, `LANGUAGE_KEY` or
-    another key, None where there are none."""
+    """Get metadata of a treebank's document, such as that under `NAME_KEY`, or None."""
     return doc.user_data.get(key)
 
 
 def original_language(doc: Doc) -> str | None:
-    """RETURNS (str | None): The code of the language that a document was written in, which may have
-    been translated since. None where it is unknown."""
+    """Get the code of the language that a document, translated since or not, was written in."""
     origin = get_meta(doc, TRANSLATED_FROM_KEY) or {}
     return origin.get("language") or get_meta(doc, LANGUAGE_KEY)

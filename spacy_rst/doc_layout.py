@@ -67,17 +67,13 @@ def get_layout(doc: Doc) -> list[Block] | None:
     if "start" in group.attrs:
         columns = [group.attrs[field] for field in Block._fields]
         return [Block(*values) for values in zip(*columns, strict=True)]
-    n_blocks = len(group)
-    blocks = [
-        Block(span.start_char, span.end_char, span.label_, level, speaker, continues)
-        for span, level, speaker, continues in zip(
-            group,
-            group.attrs.get("level") or [0] * n_blocks,
-            group.attrs.get("speaker") or [None] * n_blocks,
-            group.attrs.get("continues") or [False] * n_blocks,
-            strict=True,
-        )
+    places = [(span.start_char, span.end_char, span.label_) for span in group]
+    given = [
+        group.attrs.get(field) or [default] * len(group)
+        for field, default in Block._field_defaults.items()
     ]
+    details = zip(*given, strict=True)
+    blocks = [Block(*place, *rest) for place, rest in zip(places, details, strict=True)]
     check_blocks(doc.text, blocks)
     return blocks
 
@@ -125,8 +121,7 @@ def token_blocks(doc: Doc) -> np.ndarray:
 def block_starts(doc: Doc) -> np.ndarray:
     """RETURNS (np.ndarray): Bool (n_tokens,), true for the first token of each block, which is
     never white space."""
-    numbers = token_blocks(doc)
-    return np.diff(numbers, prepend=-1) > 0
+    return np.diff(token_blocks(doc), prepend=-1) > 0
 
 
 def doc_from_layout(nlp: Language, content: Layout) -> Doc:

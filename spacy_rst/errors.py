@@ -41,6 +41,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The pipeline '{model}' cannot be loaded. Give a bundled one ({known}), the name of an "
         "installed package or a folder. {error}"
     )
+    R134 = "{path} cannot be read or written ({error})."
+    R300 = "{name} = {value!r} cannot be used here. It must be {wanted}."
+    R522 = "{output} cannot be written to: {problem}. Name another place."
+    R554 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
 
     # Trees and Docs
     R001 = "A tree needs at least one EDU. Leave the Doc without a tree if it has no text."
@@ -57,10 +61,7 @@ class Errors(metaclass=_MessagesWithCodes):
         "{value} is not a split. Give (start, split, end, label) with whole numbers "
         "0 <= start < split < end and a label such as 'Elaboration-NS'."
     )
-    R012 = (
-        "{value} is not a list of scores. Give one pair of probabilities (split, label) from 0 "
-        "to 1 for each of the {n_splits} splits, or none at all."
-    )
+    R012 = "{value} is not a list of {n_splits} pairs of probabilities (split, label) from 0 to 1."
     R013 = (
         "'{label}' is not a label such as 'Elaboration-NS', 'Background-SN' or 'Contrast-NN', nor "
         "one of the nuclearities 'NS', 'SN' and 'NN'."
@@ -70,20 +71,14 @@ class Errors(metaclass=_MessagesWithCodes):
         "The Doc has no EDUs. Add the component 'edu_segmenter' before this one, or set "
         "doc.spans['edus'] to the Spans of its units."
     )
-    R021 = (
-        "The tree has {n_tree} EDUs, but {n_edus} are there for it. Set doc.spans['edus'] to the "
-        "units of the tree first."
-    )
+    R021 = "The tree has {n_tree} EDUs, but {n_edus} are there. Set doc.spans['edus'] first."
     R022 = (
         "The EDUs {first!r} and {second!r} {problem}. EDUs must stand in text order, without "
         "overlap, and cover all tokens but white space."
     )
     R025 = "The EDU {edu!r} lies on another Doc. Take the Spans from the Doc that gets the tree."
     R026 = "EDU {number} is empty. Give every EDU some text."
-    R027 = (
-        "The tree stored in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree "
-        "anew, or to None to take it off."
-    )
+    R027 = "The tree in doc.user_data['rst_tree'] is damaged ({error}). Set doc._.rst_tree anew."
     R028 = (
         "Tokens were merged or split after the EDUs were made, which no longer begin and end with "
         "tokens. Set doc.spans['edus'] anew, or merge tokens earlier in the pipeline."
@@ -101,60 +96,29 @@ class Errors(metaclass=_MessagesWithCodes):
         "treebank's own labels (--labels original)."
     )
     R102 = "{source} is not well-formed XML ({error}). Save it again from rstWeb, as UTF-8."
-    R103 = (
-        "{source} declares XML entities or refers to other files, which is refused because it can "
-        "do harm. Replace the entities by their text."
-    )
+    R103 = "{source} declares XML entities or refers to other files, which is unsafe. Remove them."
     R104 = "There is nothing to read in {source}: {problem}."
-    R105 = (
-        "{node} of {source} {problem}. Correct the annotation, or leave the document out with "
-        "--skip-bad."
-    )
+    R105 = "{node} of {source} {problem}. Correct it, or skip the document with --skip-bad."
     R108 = (
         "{source} holds several trees, {trees}. Join them in an editor, or keep the largest with "
         "--largest-tree (the other units are then counted as removed)."
     )
     R109 = "None of the {n_edus} EDUs of {source} is linked to another. Build the tree first."
     R114 = "{keys} in the user data of the Doc cannot be written as rs3 ({error}). Remove them."
-    R120 = (
-        "Line {line} of {source} is not in the bracket format of RST-DT: {problem}. See "
-        "docs/treebanks.md."
-    )
-    R126 = (
-        "{source} has {n_edus} EDUs but the .edus file beside it has {n_lines} lines. Make them "
-        "agree, or take the second file away."
-    )
-    R130 = (
-        "{path} cannot be read as a table: {problem}. Give a TSV file in UTF-8 whose first line "
-        "names the columns {columns}."
-    )
+    R120 = "Line {line} of {source} is not in the bracket format of RST-DT: {problem}."
+    R130 = "{path} is not a table: {problem}. Give a TSV file in UTF-8 with the columns {columns}."
     R131 = "There is nothing at {path}. Give a file or a folder; 'rst convert' makes a corpus."
     R132 = "There is no file below {path} whose name ends with {suffixes}."
     R133 = "The format of {path} cannot be told from its name. Say it with --format ({suffixes})."
-    R134 = "{path} cannot be read ({error})."
-    R135 = (
-        "spaCy has no tokenizer for '{lang}' here ({error}). Install what it needs, or use "
-        "--lang xx."
-    )
-    R136 = (
-        "The splits do not list the document {name} of the treebank '{treebank}'. Add it to the "
-        "table, or leave --split out to convert all documents."
-    )
+    R135 = "There is no tokenizer for '{lang}' ({error}). Install what it needs, or use --lang xx."
+    R136 = "The splits lack the document {name} of '{treebank}'. Add it, or leave out --split."
     R137 = (
         "No table of splits was given. Give one with --splits FILE, or name one of the treebanks "
         "whose official splits are known with --treebank: {known}."
     )
-    R138 = (
-        "The layout of the document {name} does not fit: its text differs from that of the EDUs in "
-        "{source}. Take both from the same version of the treebank."
-    )
-    R139 = (
-        "None of the treebanks in {path} that fit '{only}' is there. Fetch them first: spacy "
-        "project assets."
-    )
-    R140 = "{source} lacks tokens: {problem}. Take both files from the same release."
+    R139 = "None of the treebanks '{only}' is in {path}. Fetch them first: spacy project assets."
+    R140 = "{source} and its files do not fit: {problem}. Take all of them from the same release."
     R143 = "Line {line} of {source} {problem}. Correct it, or skip the document with --skip-bad."
-    R157 = "{path} cannot be read with --edus-only: this is for DISRPT files (.rels) alone."
 
     # Parser: its training, its corpus
     R200 = (
@@ -182,23 +146,14 @@ class Errors(metaclass=_MessagesWithCodes):
         "None of the {n_docs} documents in {path} fits what the corpus reader is asked for "
         "({filters}). There are the languages {languages} and the treebanks {treebanks}."
     )
-    R224 = "The sampling weight of '{key}' is {weight}. Give a number of at least 0."
     R226 = "No document in {paths} has a gold tree to compare with. Give a converted treebank."
-    R227 = (
-        "The pipeline '{model}' has no trees to score: none of its components ({pipes}) is a "
-        "parser. Add 'rst_parser' to it."
-    )
-    R250 = "The option {name} must be {wanted}, not {value}. Set it in the config."
 
     # Encoders
-    R300 = "{name} = {value} cannot be used here. It must be {wanted}."
     R303 = (
         "The model '{name}' cannot be used here: {reason}. Choose XLM-RoBERTa or a model built "
         "like it (RoBERTa, CamemBERT, BERT, MPNet), with a fast tokenizer."
     )
-    R307 = (
-        "The encoder has no weights yet. Call nlp.initialize() first, or load a trained pipeline."
-    )
+    R307 = "The encoder has no weights. Call nlp.initialize(), or load a trained pipeline."
     R308 = (
         "The saved encoder does not fit the installed version of transformers (weights missing or "
         "left over: {names}). Install the version that the pipeline was trained with."
@@ -222,16 +177,10 @@ class Errors(metaclass=_MessagesWithCodes):
         "The piece encoder has no pretrained weights. Set `weights` to the folder that "
         "`spacy project run fetch-pieces` fills, or load a pipeline that has them."
     )
-    R332 = (
-        "The pretrained weights in {folder} cannot be read: {error}. `spacy project run "
-        "fetch-pieces` gets them again."
-    )
+    R332 = "Weights in {folder} cannot be read: {error}. Run `spacy project run fetch-pieces`."
 
     # Syntax
-    R340 = (
-        "The component '{listener}' listens to '{name}' as if to a tok2vec. Give it the encoder "
-        "spacy_rst.SyntaxListener.v1."
-    )
+    R340 = "'{listener}' cannot listen to '{name}'. Its encoder must be SyntaxListener.v1."
 
     # Segmenter
     R405 = (
@@ -244,39 +193,17 @@ class Errors(metaclass=_MessagesWithCodes):
         "token as their start. Read the corpus with spacy_rst.Corpus.v1, which keeps the gold "
         "tokens, or use a tokenizer that splits there."
     )
-    R409 = (
-        "The Doc has no sentence boundaries to take EDUs from. Add a component that sets them, "
-        "such as 'sentencizer', before '{name}'."
-    )
+    R409 = "The Doc has no sentences to make EDUs of. Add a 'sentencizer' before '{name}'."
 
     # Display
-    R530 = "{name}={value!r} cannot be used. Give {expected}."
-    R540 = (
-        "There is nothing to draw in {place}. Give Docs with trees (of a pipeline with "
-        "'rst_parser', or with doc._.rst_tree set), or RstTrees."
-    )
-    R541 = (
-        "Cannot listen on port {port} of {host} ({error}). Give another port, or 0 for any that is "
-        "free."
-    )
-    R543 = (
-        "Everyone who can reach {host} will be able to read these documents. Use the default host "
-        "to show them on this computer only."
-    )
+    R540 = "There is nothing to draw in {place}. Give RstTrees, or Docs that 'rst_parser' parsed."
+    R541 = "Cannot listen on port {port} of {host} ({error}). Give another, or 0 for a free one."
+    R543 = "Everyone who can reach {host} can read these documents, only you with the default one."
 
     # Bundled pipelines
-    R551 = "{path} exists and is not a pipeline, so it is not replaced. Name another folder."
-    R552 = (
-        "{path} is not a JSON object that can be read ({error}). Give one with name, version, etc."
-    )
-    R554 = (
-        "The pipeline '{model}' makes no trees: its components are {pipes}. Give one with "
-        "'rst_parser'."
-    )
     R555 = (
-        "The component was saved with version {version} of the pipeline '{model}', but {installed} "
-        "is installed: trees may differ. Install the spacy_rst that it was saved with, or save it "
-        "again."
+        "The component was saved with version {version} of '{model}'; {installed} is installed, so "
+        "trees may differ. Install the version that it was saved with, or save it again."
     )
 
     # Training
@@ -288,37 +215,19 @@ class Errors(metaclass=_MessagesWithCodes):
         "{path} belongs to another pipeline: {weights} differ. Give the config and the corpus that "
         "the training began with, or leave out --resume to start a new one."
     )
-    R582 = (
-        "There is no config '{name}'. Give the path of a file, or one of the packaged configs: "
-        "{known}."
-    )
+    R582 = "There is no config '{name}'. Give the path of a file, or one of: {known}."
 
     # Command line
-    R501 = (
-        "{path} is not a DocBin that can be read ({error}). Give a .spacy file, as `spacy rst "
-        "convert` writes it."
-    )
-    R510 = (
-        "There is no document to parse. Name files or folders with texts, or send text to standard "
-        "input."
-    )
+    R501 = "{path} is not a DocBin that can be read ({error}). Give a .spacy file."
+    R510 = "There is no document to parse. Name files or folders, or send text to standard input."
     R512 = "There is nothing to read at {place}: the names of {kind} end with {endings}."
     R513 = "This is not {encoding} ({error}). Save it as UTF-8, or use --encoding."
     R514 = (
         "This is not a document ({error}). Give a JSON object on each line, or a row of a Parquet "
         'file, with a string as its "text".'
     )
-    R517 = "The pipeline '{model}' makes no {what} (its components: {pipes}). Please {advice}."
-    R519 = (
-        "{path} has room for one tree as {format}, but there are more documents. Give a folder "
-        "(with a slash at its end), or use --format jsonl."
-    )
+    R519 = "{path} has room for one tree as {format}. Give a folder (path/), or --format jsonl."
     R521 = "{option} does not work {place}: {advice}."
-    R522 = (
-        "Trees in {output} could overwrite {input} or be read as texts later. Choose another place "
-        "for them."
-    )
-    R523 = "{path} cannot be read or written ({error})."
     R524 = (
         "{path} was not written by an earlier run, or is damaged ({error}). Delete it, and its "
         "documents will be parsed again, or name another place."
@@ -370,15 +279,11 @@ class Errors(metaclass=_MessagesWithCodes):
         "The translation engine '{engine}' cannot be made. Give one of {known}, a registered name "
         "or a config file with a block [translator]. {error}"
     )
-    R620 = "{output} cannot take translations of {input}: {problem}. Give another place."
     R630 = (
         "The component '{name}' has no {part}. Name one in its config, [components.{name}], or set "
         "its attribute {part}."
     )
 
     # Agreement
-    R740 = (
-        "The texts have too little in common to be compared: '{first}...' and '{second}...'. Give "
-        "two trees of the same document."
-    )
+    R740 = "'{first}...' and '{second}...' are different texts. Give two trees of one document."
     R741 = "Documents are matched by their names, and {problem}."

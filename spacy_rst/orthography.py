@@ -32,17 +32,17 @@ AFTER_END = "[\"'»”’)\\]}）］｝」』】》〉]"
 
 
 def is_unspaced(character: str) -> bool:
-    """RETURNS (bool): Whether a character belongs to a script without spaces between words."""
+    """Whether a character belongs to a script without spaces between words."""
     return UNSPACED_CHARACTER.match(character) is not None
 
 
 def last_mark(text: str) -> str:
-    """RETURNS (str): The last character of a text before closing quotation marks and brackets, or
-    the last of all where there is none."""
+    """Get the last character of a text before closing quotation marks and brackets, or the last of
+    all where there is none."""
     content = text.strip()
     return content.rstrip(CLOSING)[-1:] or content[-1:]
 
 
 def ends_sentence(text: str) -> bool:
-    """RETURNS (bool): Whether a sentence ends with a text, as far as its punctuation tells."""
+    """Whether a sentence ends with a text, as far as its punctuation tells."""
     return last_mark(text) in SENTENCE_ENDS

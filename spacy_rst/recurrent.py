@@ -29,18 +29,18 @@ class RecurrentNet(nn.Module):
         self.own_dropout = own_dropout
         for name, size in {"hidden_width": hidden_width, **sizes}.items():
             if size < 1:
-                raise RstError(Errors.R250.format(name=name, wanted="at least 1", value=size))
+                raise RstError(Errors.R300.format(name=name, wanted="at least 1", value=size))
         if hidden_width % 2:  # each direction gives half of it
             wanted = "an even number"
             raise RstError(
-                Errors.R250.format(name="hidden_width", wanted=wanted, value=hidden_width)
+                Errors.R300.format(name="hidden_width", wanted=wanted, value=hidden_width)
             )
 
     def set_dropout(self, rate: float) -> None:
         """Change the dropout rate everywhere."""
         if not 0 <= rate < 1:
             wanted = "at least 0 and less than 1"
-            raise RstError(Errors.R250.format(name="dropout", wanted=wanted, value=rate))
+            raise RstError(Errors.R300.format(name="dropout", wanted=wanted, value=rate))
         for module in self.modules():
             if isinstance(module, nn.Dropout):
                 module.p = rate

@@ -9,14 +9,8 @@ from .errors import Errors, RstError
 
 
 def read_table(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a table, in which quotation marks have no meaning.
-
-    path (str | Path): The TSV file, in UTF-8, with or without a byte order mark.
-    columns (Sequence[str]): The columns that it must have; there may be others.
-    YIELDS (tuple[int, dict[str, str]]): The number of each line that is not empty, and its cells
-        by column. Cells of other columns may be missing.
-    RAISES (RstError): If it is not such a table.
-    """
+    """Read a TSV file in UTF-8, in which quotation marks have no meaning. Give the number of each
+    line that is not empty and its cells by column: the required ones, and others if there."""
 
     def refuse(problem: str) -> RstError:
         return RstError(Errors.R130.format(path=path, problem=problem, columns=", ".join(columns)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from operator import index as whole_number
 from typing import Any, NamedTuple
 
@@ -62,60 +63,57 @@ class Relation(NamedTuple):
     score: float | None
 
 
-class RstNode:
+class _Immutable:
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} cannot be set: trees and their nodes are immutable")
+
+
+class RstNode(_Immutable):
     """A node of an `RstTree`: a view that costs nothing to make.
 
     Two nodes are equal if they are the same node of the same tree.
+
+    tree (RstTree): The tree this node belongs to.
+    index (int): Position of the node in depth-first, left-first order; the root is 0.
     """
 
-    __slots__ = ("_index", "_tree")
-    _tree: RstTree
-    _index: int
+    __slots__ = ("index", "tree")
+    tree: RstTree
+    index: int
 
     def __init__(self, tree: RstTree, index: int) -> None:
-        object.__setattr__(self, "_tree", tree)
-        object.__setattr__(self, "_index", index)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{name} cannot be set: nodes are immutable")
+        object.__setattr__(self, "tree", tree)
+        object.__setattr__(self, "index", index)
 
     def __reduce__(self) -> tuple[type[RstNode], tuple[RstTree, int]]:
-        return RstNode, (self._tree, self._index)
-
-    @property
-    def tree(self) -> RstTree:
-        """RETURNS (RstTree): The tree this node belongs to."""
-        return self._tree
-
-    @property
-    def index(self) -> int:
-        """RETURNS (int): Position of the node in depth-first, left-first order; the root is 0."""
-        return self._index
+        return RstNode, (self.tree, self.index)
 
     @property
     def start(self) -> int:
         """RETURNS (int): Index of the first EDU."""
-        return self._tree._starts[self._index]
+        return self.tree._starts[self.index]
 
     @property
     def end(self) -> int:
         """RETURNS (int): Index after the last EDU."""
-        return self._tree._ends[self._index]
+        return self.tree._ends[self.index]
 
     @property
     def is_leaf(self) -> bool:
         """RETURNS (bool): Whether the node is a single EDU."""
-        return self._tree._lefts[self._index] == NO_NODE
+        return self.tree._lefts[self.index] == NO_NODE
 
     @property
     def left(self) -> RstNode | None:
         """RETURNS (Optional[RstNode]): The left child, None for a leaf."""
-        return self._tree._node(self._tree._lefts[self._index])
+        return self.tree._node(self.tree._lefts[self.index])
 
     @property
     def right(self) -> RstNode | None:
         """RETURNS (Optional[RstNode]): The right child, None for a leaf."""
-        return self._tree._node(self._tree._rights[self._index])
+        return self.tree._node(self.tree._rights[self.index])
 
     @property
     def children(self) -> tuple[RstNode, ...]:
@@ -136,23 +134,23 @@ class RstNode:
     @property
     def parent(self) -> RstNode | None:
         """RETURNS (Optional[RstNode]): The parent, None for the root."""
-        return self._tree._node(self._tree._parents[self._index])
+        return self.tree._node(self.tree._parents[self.index])
 
     @property
     def depth(self) -> int:
         """RETURNS (int): Number of nodes above this one."""
-        return self._tree._depths[self._index]
+        return self.tree._depths[self.index]
 
     @property
     def split(self) -> int | None:
         """RETURNS (Optional[int]): Index of the first EDU of the right child, None for a leaf."""
-        right = self._tree._rights[self._index]
-        return None if right == NO_NODE else self._tree._starts[right]
+        right = self.tree._rights[self.index]
+        return None if right == NO_NODE else self.tree._starts[right]
 
     @property
     def label(self) -> str | None:
         """RETURNS (Optional[str]): Relation and nuclearity, e.g. "Contrast-NN"; None for a leaf."""
-        return self._tree._labels[self._index]
+        return self.tree._labels[self.index]
 
     @property
     def relation(self) -> str | None:
@@ -169,7 +167,7 @@ class RstNode:
     @property
     def role(self) -> str | None:
         """RETURNS (Optional[str]): "N" or "S", the role in the parent; None for the root."""
-        return self._tree._roles[self._index]
+        return self.tree._roles[self.index]
 
     @property
     def relation_to_parent(self) -> str | None:
@@ -185,17 +183,17 @@ class RstNode:
     @property
     def score(self) -> Score | None:
         """RETURNS (Optional[Score]): The model's probabilities, where a model made the tree."""
-        return self._tree._scores[self._index]
+        return self.tree._scores[self.index]
 
     @property
     def edus(self) -> tuple[Edu, ...]:
         """RETURNS (Tuple): The EDUs of this node, as strings or spaCy Spans."""
-        return tuple(self._tree._edus[self.start : self.end])
+        return tuple(self.tree._edus[self.start : self.end])
 
     @property
     def span(self) -> Any:
         """RETURNS (Optional[Span]): The spaCy Span of this node where the tree hangs on a Doc."""
-        first, last = self._tree._edus[self.start], self._tree._edus[self.end - 1]
+        first, last = self.tree._edus[self.start], self.tree._edus[self.end - 1]
         if isinstance(first, str) or isinstance(last, str):
             return None
         return first.doc[first.start : last.end]
@@ -209,7 +207,7 @@ class RstNode:
     def descendants(self) -> Iterator[RstNode]:
         """YIELDS (RstNode): This node and all nodes below it, depth first, left first."""
         n_nodes = 2 * (self.end - self.start) - 1
-        return (RstNode(self._tree, i) for i in range(self._index, self._index + n_nodes))
+        return (RstNode(self.tree, i) for i in range(self.index, self.index + n_nodes))
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -217,26 +215,23 @@ class RstNode:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RstNode):
             return NotImplemented
-        return self._tree is other._tree and self._index == other._index
+        return self.tree is other.tree and self.index == other.index
 
     def __hash__(self) -> int:
-        return hash((id(self._tree), self._index))
+        return hash((id(self.tree), self.index))
 
     def __repr__(self) -> str:
         return f"RstNode({self.start}:{self.end} {self.label or self.text!r})"
 
 
-class RstTree:
+@dataclass(slots=True, weakref_slot=True, init=False, eq=False, repr=False)
+class RstTree(_Immutable):
     """The binary discourse tree over the EDUs of a document.
 
     Build one with `from_splits` (or `from_dict`, `from_rs3`, `from_dis`); it never changes
     afterwards.
     """
 
-    __slots__ = (
-        "__weakref__", "_depths", "_edus", "_ends", "_heads", "_labels", "_leaves", "_lefts",
-        "_parents", "_rights", "_roles", "_scores", "_starts",
-    )  # fmt: skip
     _edus: Sequence[Edu]
     _starts: tuple[int, ...]
     _ends: tuple[int, ...]
@@ -261,19 +256,19 @@ class RstTree:
         units = ("",) * (len(split_list) + 1) if edus is None else _checked_edus(edus)
         if not units:
             raise RstError(Errors.R001)
-        score_list = None if scores is None else _checked_scores(scores, len(split_list))
+        n_splits = len(split_list)
+        score_list = [None] * n_splits if scores is None else _checked_scores(scores, n_splits)
         numbered = {(s.start, s.end): i for i, s in enumerate(split_list)}
         if len(numbered) < len(split_list):
             twice = next(s for i, s in enumerate(split_list) if numbered[s.start, s.end] != i)
             raise _not_one_tree(f"two splits divide {twice.start}:{twice.end}")
-        columns = _layout(split_list, numbered, len(units))
-        order = columns.pop("order")
-        for name, column in columns.items():
-            object.__setattr__(self, name, tuple(column))
-        node_scores = [None if i == NO_NODE or score_list is None else score_list[i] for i in order]
-        object.__setattr__(self, "_edus", units)
-        object.__setattr__(self, "_scores", tuple(node_scores))
-        object.__setattr__(self, "_heads", None)
+        *columns, order = zip(*_lay_out(split_list, numbered, len(units)), strict=True)
+        padded = [*score_list, None]  # the place -1, NO_NODE, is that of the leaves
+        node_scores = tuple(padded[number] for number in order)
+        leaves = tuple(index for index, number in enumerate(order) if number == NO_NODE)
+        values = (units, *columns, node_scores, leaves, None)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     @classmethod
     def from_splits(
@@ -308,13 +303,10 @@ class RstTree:
     def _over(self, units: Sequence[Edu]) -> RstTree:
         """Put the same tree over EDUs that may be made one by one, when they are asked for."""
         other = object.__new__(RstTree)
-        for name in RstTree.__slots__[1:]:
-            object.__setattr__(other, name, getattr(self, name))
+        for field in fields(self):
+            object.__setattr__(other, field.name, getattr(self, field.name))
         object.__setattr__(other, "_edus", units)
         return other
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{name} cannot be set: trees are immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RstTree.from_dict, (self.to_dict(),)
@@ -649,46 +641,33 @@ def edu_text(edu: Edu) -> str:
     return edu if isinstance(edu, str) else str(edu.text)
 
 
-def _layout(
+def _lay_out(
     splits: Sequence[Split], numbered: dict[tuple[int, int], int], n_edus: int
-) -> dict[str, list[Any]]:
-    """Visit the nodes depth first, left first, and give each a row in the tree's columns."""
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "_starts", "_ends", "_lefts", "_rights", "_parents", "_depths", "_roles", "_labels",
-            "_leaves", "order",
-        )
-    }  # fmt: skip
-    starts, ends, lefts, rights, parents, depths, roles, labels, leaves, order = columns.values()
-    stack: list[tuple[int, int, int, str | None]] = [(0, n_edus, NO_NODE, None)]
+) -> list[tuple[Any, ...]]:
+    """Visit the nodes depth first, left first, and give each a row: start, end, left and right
+    child, parent, depth, role, label, and the number of its split."""
+    rows: list[tuple[Any, ...]] = []
+    stack: list[tuple[int, int, int, int, str | None]] = [(0, n_edus, NO_NODE, 0, None)]
     while stack:
-        start, end, parent, role = stack.pop()
-        index = len(starts)
-        if parent != NO_NODE:
-            (lefts if start == starts[parent] else rights)[parent] = index
-        for column, value in (
-            (starts, start), (ends, end), (lefts, NO_NODE), (rights, NO_NODE), (parents, parent),
-            (depths, 0 if parent == NO_NODE else depths[parent] + 1), (roles, role),
-        ):  # fmt: skip
-            column.append(value)
-        number = NO_NODE if end - start == 1 else numbered.pop((start, end), None)
+        start, end, parent, depth, role = stack.pop()
+        index = len(rows)
+        if end - start == 1:
+            rows.append((start, end, NO_NODE, NO_NODE, parent, depth, role, None, NO_NODE))
+            continue
+        number = numbered.pop((start, end), None)
         if number is None:
             raise _not_one_tree(f"no split divides {start}:{end}")
-        order.append(number)
-        if number == NO_NODE:
-            labels.append(None)
-            leaves.append(index)
-            continue
-        split = splits[number]
-        labels.append(split.label)
-        roles_below = split_label(split.label)[1]
-        stack.append((split.split, end, index, roles_below[1]))
-        stack.append((start, split.split, index, roles_below[0]))
+        middle, label = splits[number].split, splits[number].label
+        # The left child has 2 * (middle - start) - 1 nodes, which come before the right one.
+        right = index + 2 * (middle - start)
+        rows.append((start, end, index + 1, right, parent, depth, role, label, number))
+        roles = split_label(label)[1]
+        stack.append((middle, end, index, depth + 1, roles[1]))
+        stack.append((start, middle, index, depth + 1, roles[0]))
     if numbered:
         split = splits[next(iter(numbered.values()))]
         raise _not_one_tree(f"{split.start}:{split.end} is not a span of the tree above it")
-    return columns
+    return rows
 
 
 def _not_one_tree(problem: str) -> RstError:
@@ -711,16 +690,14 @@ def _checked_edus(edus: Sequence[Edu]) -> tuple[Edu, ...]:
 def _checked_split(entry: Sequence[Any]) -> Split:
     try:
         start, split, end, label = entry
-        relation, nuclearity = split_label(label)
         start, split, end = map(whole_number, (start, split, end))
-        checked = Split(start, split, end, join_label(relation, nuclearity))
+        if not 0 <= start < split < end <= sys.maxsize:
+            raise ValueError("these are not the borders of two parts")
+        return Split(start, split, end, join_label(*split_label(label)))
+    except RstError:
+        raise
     except (TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, RstError):
-            raise
         raise RstError(Errors.R011.format(value=_shown(entry))) from error
-    if not 0 <= checked.start < checked.split < checked.end <= sys.maxsize:
-        raise RstError(Errors.R011.format(value=_shown(entry)))
-    return checked
 
 
 def _checked_scores(scores: Iterable[Any], n_splits: int) -> list[Score]:

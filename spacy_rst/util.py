@@ -28,13 +28,8 @@ def require_extra(library: str, extra: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Write a file as a whole or not at all: a crash leaves the old file or none.
-
-    Links are followed, and the permissions of a file that is replaced are kept. What is not a
-    regular file, such as a FIFO or `/dev/stdout`, is written to directly.
-
-    path (Union[str, Path]): The file.
-    YIELDS (Path): Where to write it; it is moved to its place at the end.
+    """Give a path to write to that is moved to its place at the end: a crash leaves the old file or
+    none. Links are followed and permissions kept; a FIFO or `/dev/stdout` is written to directly.
     """
     path = Path(path)
     if is_special(path):
@@ -56,8 +51,8 @@ def write_atomically(path: str | Path, content: str) -> None:
 
 
 def is_special(path: Path) -> bool:
-    """RETURNS (bool): Whether a path cannot be replaced by a file: devices, FIFOs, sockets, and the
-    names that a system gives to open files."""
+    """Whether a path cannot be replaced by a file: devices, FIFOs, sockets, and the names that a
+    system gives to open files."""
     if path.absolute().parts[1:2] in (("dev",), ("proc",)):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
@@ -72,13 +67,9 @@ def replace_file(new: Path, path: Path) -> None:
 
 
 def find_below(folder: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[OSError]]:
-    """Search a folder and all folders below it for files.
-
-    folder (Path): The folder.
-    endings (tuple[str, ...]): How their names end, in lower case.
-    RETURNS (tuple[list[Path], list[OSError]]): The files, sorted, and what cannot be searched. A
-        broken link counts as a file, so that reading it fails.
-    """
+    """Search a folder and all below it for files by the endings of their names, in lower case. Give
+    the files, sorted, and what cannot be searched. A broken link counts as a file, so that reading
+    it fails."""
     unreadable: list[OSError] = []
     found = []
     for place, _, names in os.walk(folder, onerror=unreadable.append):
@@ -111,8 +102,8 @@ def _aside(path: Path) -> Path:
 
 
 def temporary_beside(path: Path) -> Path:
-    """RETURNS (Path): A new path for a file or folder that replaces another once it is complete.
-    What killed runs left in the same folder is removed."""
+    """Make a path for a file or folder that replaces another once it is complete. What killed runs
+    left in the same folder is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path.parent.resolve())
     name = TEMPORARY.format(process=os.getpid(), random=secrets.token_hex(4))

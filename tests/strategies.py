@@ -26,6 +26,10 @@ WORDS = [
 MARKS = ("<P>", "####", "_!")
 
 SplitPoint = Callable[[int, int], int]
+CHAINS: dict[str, SplitPoint] = {
+    "left": lambda start, end: end - 1,
+    "right": lambda start, end: start + 1,
+}
 
 
 def words() -> st.SearchStrategy[str]:
@@ -63,22 +67,14 @@ def split_points(draw: st.DrawFn, n_edus: int) -> list[tuple[int, int, int]]:
     """The unlabelled splits of a tree, in no particular order."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     shapes: dict[str, SplitPoint] = {
+        **CHAINS,
         "random": lambda start, end: rng.randint(start + 1, end - 1),
-        "left": lambda start, end: end - 1,
-        "right": lambda start, end: start + 1,
         "balanced": lambda start, end: (start + end) // 2,
         "zigzag": lambda start, end: rng.choice((start + 1, end - 1)),
     }
     splits = list(divide(n_edus, shapes[draw(st.sampled_from(sorted(shapes)))]))
     rng.shuffle(splits)
     return splits
-
-
-@st.composite
-def scores(draw: st.DrawFn, n_splits: int) -> list[tuple[float, float]]:
-    """Probabilities for each split and label."""
-    rng = random.Random(draw(st.integers(0, 2**32)))
-    return [(rng.random(), rng.random()) for _ in range(n_splits)]
 
 
 @st.composite
@@ -92,8 +88,9 @@ def trees(
     scored = draw(st.booleans()) if with_scores is None else with_scores
     places, names = draw(split_points(size)), draw(labels(size - 1))
     splits = [(*place, name) for place, name in zip(places, names, strict=True)]
-    texts = draw(edu_texts(size))
-    return RstTree.from_splits(splits, texts, draw(scores(size - 1)) if scored else None)
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    scores = [(rng.random(), rng.random()) for _ in splits]
+    return RstTree.from_splits(splits, draw(edu_texts(size)), scores if scored else None)
 
 
 @st.composite
@@ -117,12 +114,8 @@ def divide(n_edus: int, split_point: SplitPoint) -> Iterator[tuple[int, int, int
 def chain_tree(n_edus: int, direction: str) -> RstTree:
     """A left- or right-branching tree with varied labels."""
     all_labels = [join_label(r, n) for n in NUCLEARITIES for r in RELATION_CLASSES]
-    points: dict[str, SplitPoint] = {
-        "left": lambda start, end: end - 1,
-        "right": lambda start, end: start + 1,
-    }
     splits = [
         (*place, all_labels[i * 7 % len(all_labels)])
-        for i, place in enumerate(divide(n_edus, points[direction]))
+        for i, place in enumerate(divide(n_edus, CHAINS[direction]))
     ]
     return RstTree.from_splits(splits, [f"unit {i} ." for i in range(n_edus)])

@@ -27,7 +27,9 @@ def is_checkout() -> bool:
         return False
 
 
-@pytest.mark.skipif(not is_checkout(), reason="compares commits, and there are none here")
+pytestmark = pytest.mark.skipif(not is_checkout(), reason="there are no commits to compare")
+
+
 def test_commits_are_compared(tmp_path):
     output = tmp_path / "new" / "compare.json"
     sizes = ["--sizes", "6x1", "4x3", "--rounds", "1", "--output", str(output)]
@@ -47,7 +49,6 @@ def test_commits_are_compared(tmp_path):
     assert shown[2] == pytest.approx(seconds[0] / seconds[1], abs=0.01)
 
 
-@pytest.mark.skipif(not is_checkout(), reason="compares commits, and there are none here")
 def test_there_must_be_such_a_commit(tmp_path):
     finished = run_benchmark("compare.py", "no-such-commit", "--output", str(tmp_path / "x.json"))
     assert finished.returncode and "no-such-commit" in finished.stderr

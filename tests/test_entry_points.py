@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.util import registry
 
 import spacy_rst
@@ -27,27 +26,17 @@ def declared() -> list[tuple[str, str, str]]:
     )
 
 
-def installed() -> list[EntryPoint]:
-    points = distribution("spacy_rst").entry_points
-    return sorted(points, key=lambda point: (point.group, point.name))
-
-
 def test_the_installed_entry_points_are_those_of_setup_cfg():
     """If this fails, install the package again: `pip install -e .`."""
-    assert [(point.group, point.name, point.value) for point in installed()] == declared()
+    points = distribution("spacy_rst").entry_points
+    assert sorted((point.group, point.name, point.value) for point in points) == declared()
 
 
-@pytest.mark.parametrize(
-    "group, name, value", [pytest.param(*entry, id=entry[1]) for entry in declared()]
-)
+@pytest.mark.parametrize("group, name, value", declared())
 def test_entry_point_resolves(group, name, value):
     target = EntryPoint(name=name, value=value, group=group).load()
     assert callable(target)
-    if group == "spacy_factories":
-        assert Language.has_factory(name)
-        spacy.blank("xx").get_factory_meta(name)
-        assert registry.factories.get(name) is not None
-    else:
+    if group != "spacy_factories":
         assert registry.get(group.removeprefix("spacy_"), name) is not None
 
 

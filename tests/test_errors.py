@@ -79,8 +79,5 @@ def test_errors_are_value_errors_with_a_code():
     assert error.code == "R026"
     assert str(error) == "[R026] EDU 3 is empty. Give every EDU some text."
     assert RstError("without a code").code == ""
-
-
-def test_unknown_codes_are_attribute_errors():
     with pytest.raises(AttributeError):
         Errors.R999  # noqa: B018

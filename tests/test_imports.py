@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 from pathlib import Path
 
@@ -11,11 +10,10 @@ import pytest
 import spacy_rst
 
 from .processes import run_python
+from .test_entry_points import declared
 
 PACKAGE = Path(spacy_rst.__file__).parent
-SETUP = PACKAGE.parent / "setup.cfg"
-HEAVY = ("transformers", "spacy_transformers")
-NETS = ("spacy_rst.encoder.xlmr",)
+HEAVY = {"transformers", "spacy_transformers", "spacy_rst.encoder.xlmr"}
 
 COUNT_NETS = """
 import json, sys
@@ -40,6 +38,7 @@ for name in ("spacy", "torch", "thinc", "numpy", "transformers"):
 package = types.ModuleType("spacy_rst")
 package.__path__ = [sys.argv[1]]
 sys.modules["spacy_rst"] = package
+from spacy_rst.layout import read_html, read_markdown, read_plain
 from spacy_rst.relations import relation_class
 from spacy_rst.scoring.parseval import count_trees, micro_scores
 from spacy_rst.tree import RstTree
@@ -49,33 +48,26 @@ assert RstTree.from_rs3(tree.to_rs3()) == tree
 assert RstTree.from_dis(tree.to_dis()) == tree
 assert micro_scores([count_trees(tree.splits, tree.splits)]).full == 1
 assert relation_class("attribution-n") == "Attribution"
+assert read_markdown("# T\\n\\nx").blocks == read_html("<h1>T</h1>x").blocks
+assert len(read_plain("T\\n\\nx")) == 2
 print("done")
 """
 
 
-def is_of(module: str, names: tuple[str, ...]) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in names)
-
-
-def factory_modules() -> list[str]:
-    config = configparser.ConfigParser()
-    config.read(SETUP, encoding="utf8")
-    lines = config["options.entry_points"]["spacy_factories"].strip().splitlines()
-    return sorted({line.split("=")[1].split(":")[0].strip() for line in lines})
+FACTORIES = {value.split(":")[0] for group, _, value in declared() if group == "spacy_factories"}
 
 
 @pytest.mark.parametrize(
     "modules",
     [
         pytest.param(["spacy_rst"], id="package"),
-        pytest.param(["spacy_rst", *factory_modules()], id="factories"),
+        pytest.param(["spacy_rst", *sorted(FACTORIES)], id="factories"),
     ],
 )
 def test_importing_loads_no_transformers_and_builds_no_net(modules):
     loaded, built = json.loads(run_python(COUNT_NETS, *modules))
     assert set(modules) <= set(loaded)
-    assert [module for module in loaded if is_of(module, HEAVY)] == []
-    assert [module for module in loaded if is_of(module, NETS)] == []
+    assert HEAVY & set(loaded) == set()
     assert built == []
 
 
@@ -84,6 +76,4 @@ def test_pure_modules_work_without_spacy_and_torch():
 
 
 def test_exports():
-    assert set(spacy_rst.__all__) <= set(dir(spacy_rst))
-    for name in spacy_rst.__all__:
-        assert getattr(spacy_rst, name) is not None
+    assert all(getattr(spacy_rst, name) is not None for name in spacy_rst.__all__)

@@ -89,7 +89,7 @@ def _locate(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(uri))
     except (pa.ArrowException, OSError) as error:
-        raise RstError(Errors.R523.format(path=uri, error=error)) from error
+        raise RstError(Errors.R134.format(path=uri, error=error)) from error
 
 
 def open_input(uri: str) -> IO[bytes]:

@@ -345,4 +345,4 @@ def _read_json_tree(content: bytes, origin: Origin) -> Outcome:
 
 def _unreadable(origin: Origin, error: Exception) -> Outcome:
     reason = str(error) or type(error).__name__
-    return origin, RstError(Errors.R523.format(path=origin.place, error=reason))
+    return origin, RstError(Errors.R134.format(path=origin.place, error=reason))

@@ -58,7 +58,8 @@ class _Output:
             if path.is_dir():
                 clash = self.ending.lower() in TEXT_ENDINGS and place.is_relative_to(path)
             if clash:
-                raise RstError(Errors.R522.format(output=self.place, input=given))
+                problem = f"it could overwrite {given}, or be read as a text later"
+                raise RstError(Errors.R522.format(output=self.place, problem=problem))
 
 
 def choose_output(
@@ -228,7 +229,7 @@ class FolderOutput(_Output):
         try:
             write_atomically(self.folder / file, FORMATS[self.file_format].heading + content)
         except OSError as error:
-            raise RstError(Errors.R523.format(path=self.folder / file, error=error)) from error
+            raise RstError(Errors.R134.format(path=self.folder / file, error=error)) from error
         if self._resume is not None:
             self._list.write(_list_line(origin.key, file))
             self._list.flush()

@@ -62,7 +62,7 @@ def first_parser(nlp: Language, model: str) -> str:
 
 def _lacks(nlp: Language, model: str, what: str, advice: str) -> RstError:
     pipes = ", ".join(nlp.pipe_names) or "none"
-    return RstError(Errors.R517.format(model=model, what=what, pipes=pipes, advice=advice))
+    return RstError(Errors.R554.format(model=model, what=what, pipes=pipes, advice=advice))
 
 
 def doc_from_lines(nlp: Language, text: str) -> Doc:

@@ -116,7 +116,8 @@ def _choose_folder(
         raise RstError(Errors.R521.format(option=option, place=place, advice=advice))
     for given in inputs:
         if is_below(output, given):
-            raise RstError(Errors.R522.format(output=output, input=given))
+            problem = f"it could overwrite {given}, or be read as a text later"
+            raise RstError(Errors.R522.format(output=output, problem=problem))
     return PartFolder(output, "parquet" if file_format is None else "jsonl")
 
 

@@ -43,5 +43,5 @@ def read_meta(path: Path) -> dict[str, object]:
         if not isinstance(meta, dict):
             raise ValueError("not an object")
     except ValueError as error:
-        raise RstError(Errors.R552.format(path=path, error=error)) from error
+        raise RstError(Errors.R134.format(path=path, error=error)) from error
     return meta

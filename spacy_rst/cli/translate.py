@@ -143,7 +143,7 @@ def _pair_files(input_path: Path, output_path: Path) -> list[tuple[Path, Path]]:
     elif output_path.resolve().is_relative_to(input_path.resolve()):
         problem = "it would be read the next time"
     if problem:
-        raise RstError(Errors.R620.format(output=output_path, input=input_path, problem=problem))
+        raise RstError(Errors.R522.format(output=output_path, problem=problem))
     return [(file, output_path / file.relative_to(input_path)) for file in files]
 
 

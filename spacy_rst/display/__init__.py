@@ -33,8 +33,8 @@ def render_tree(tree: RstTree, style: str = "text", **options: Any) -> str:
 
 def _renderer(style: str) -> Callable[..., str]:
     if style not in RENDERERS:
-        expected = f"one of {', '.join(RENDERERS)}"
-        raise RstError(Errors.R530.format(name="style", value=style, expected=expected))
+        wanted = f"one of {', '.join(RENDERERS)}"
+        raise RstError(Errors.R300.format(name="style", value=style, wanted=wanted))
     module = import_module(f"{__name__}.{style}")
     renderer: Callable[..., str] = getattr(module, f"render_{style}")
     return renderer
@@ -137,5 +137,5 @@ def notebook_markup(drawing: str, style: str) -> str:
 def check_at_least(name: str, value: int, minimum: int) -> None:
     """Refuse an option that leaves no room to draw in."""
     if not isinstance(value, int) or value < minimum:
-        expected = f"a whole number of at least {minimum}"
-        raise RstError(Errors.R530.format(name=name, value=value, expected=expected))
+        wanted = f"a whole number of at least {minimum}"
+        raise RstError(Errors.R300.format(name=name, value=value, wanted=wanted))

@@ -49,8 +49,8 @@ def render_html(
     """
     shown = list(trees) if isinstance(trees, Sequence) else [trees]
     if names is not None and len(names) != len(shown):
-        expected = f"{len(shown)}, one for each tree"
-        raise RstError(Errors.R530.format(name="names", value=names, expected=expected))
+        wanted = f"a list of {len(shown)}, one for each tree"
+        raise RstError(Errors.R300.format(name="names", value=names, wanted=wanted))
     if levels is not None:
         check_at_least("levels", levels, 1)
     if names is None:

@@ -37,8 +37,8 @@ def render_png(tree: RstTree, *, scale: float = 2.0, **options: Any) -> bytes:
     is_number = isinstance(scale, int | float)
     if not is_number or not scale > 0 or not width * height * scale**2 <= MAX_PIXELS:
         largest = int((MAX_PIXELS / (width * height)) ** 0.5 * 100) / 100
-        expected = f"a number above 0 and up to {largest}, or draw a PDF or SVG"
-        raise RstError(Errors.R530.format(name="scale", value=scale, expected=expected))
+        wanted = f"a number above 0 and up to {largest}, or draw a PDF or SVG"
+        raise RstError(Errors.R300.format(name="scale", value=scale, wanted=wanted))
     return _typeset(svg, "png", ppi=DOTS_PER_INCH * scale)
 
 

@@ -37,8 +37,8 @@ class DrawingServer(ThreadingTCPServer):
 
     def __init__(self, drawing: str, style: str, host: str, port: int) -> None:
         if not host:
-            expected = "127.0.0.1 for this computer only, or 0.0.0.0 for all of its addresses"
-            raise RstError(Errors.R530.format(name="host", value=host, expected=expected))
+            wanted = "127.0.0.1 for this computer only, or 0.0.0.0 for all of its addresses"
+            raise RstError(Errors.R300.format(name="host", value=host, wanted=wanted))
         # Drawings in SVG may be several, which only a page can hold.
         page = f"<!DOCTYPE html><title>Discourse trees</title>{drawing}"
         self.body = (page if style == "svg" else drawing).encode("utf8")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from .blocks import KINDS, Block, Layout, Segment, check_blocks
+from .html import read_html
+from .markdown import read_markdown
 from .plain import read_plain
 
 __all__ = [
@@ -20,31 +22,11 @@ __all__ = [
     "read_plain",
 ]
 
-MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
-HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
-MARKUP_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES
-
-
-def read_markdown(source: str) -> Layout:
-    """Read Markdown: CommonMark with tables and strikethrough.
-
-    source (str): The Markdown.
-    RETURNS (Layout): Its text without marks, and the blocks.
-    """
-    from .markdown import read_markdown as read  # the libraries load only when they are needed
-
-    return read(source)
-
-
-def read_html(source: str) -> Layout:
-    """Read an HTML page or a part of one. Nothing is fetched, and no script is run.
-
-    source (str): The HTML.
-    RETURNS (Layout): The text that a reader sees, and the blocks.
-    """
-    from .html import read_html as read
-
-    return read(source)
+READERS = {
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+}
+MARKUP_SUFFIXES = frozenset(READERS)
 
 
 def read_document(name: str | PurePath, source: str) -> Layout:
@@ -56,9 +38,5 @@ def read_document(name: str | PurePath, source: str) -> Layout:
     RETURNS (Layout): Its text and blocks.
     """
     path = PurePath(name)
-    suffix = (path.suffix or path.name).lower()
-    if suffix in MARKDOWN_SUFFIXES:
-        return read_markdown(source)
-    if suffix in HTML_SUFFIXES:
-        return read_html(source)
-    return Layout.verbatim(source, read_plain(source))
+    reader = READERS.get((path.suffix or path.name).lower())
+    return Layout.verbatim(source, read_plain(source)) if reader is None else reader(source)

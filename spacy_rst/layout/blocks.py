@@ -57,7 +57,7 @@ class Segment(NamedTuple):
 
     @property
     def is_verbatim(self) -> bool:
-        """RETURNS (bool): Whether text and source correspond character by character."""
+        """Whether text and source correspond character by character."""
         return self.end - self.start == self.source_end - self.source_start
 
 
@@ -84,8 +84,8 @@ class Layout:
         return [segment.start for segment in self.segments]
 
     def source_offset(self, position: int) -> int:
-        """Find the position in the source of a position in the text. A break that the reader wrote
-        stands where the text before it ends."""
+        """Find a position of the text in the source. A break that the reader wrote stands where
+        the text before it ends."""
         number = bisect_right(self._starts, position) - 1
         if number < 0:
             return 0
@@ -95,12 +95,8 @@ class Layout:
         return min(segment.source_start + position - segment.start, segment.source_end)
 
     def source_range(self, start: int, end: int) -> tuple[int, int]:
-        """Find a stretch of the text in the source, with the marks and tags inside of it.
-
-        start (int): Where it starts in the text.
-        end (int): Where it ends in the text.
-        RETURNS (Tuple[int, int]): Where it starts and ends in the source.
-        """
+        """Find the start and end in the source of a stretch of the text, with the marks and tags
+        inside of it."""
         source_start = self.source_offset(start)
         if end <= start:
             return source_start, source_start
@@ -110,14 +106,8 @@ class Layout:
 
 
 def check_blocks(text: str, blocks: Sequence[Block]) -> None:
-    """Check that blocks, if there are any, lie side by side and cover a text.
-
-    text (str): The text.
-    blocks (Sequence[Block]): The blocks.
-    RAISES (RstError): If they do not, or a kind is not known.
-    """
-    if not blocks:
-        return
+    """Check that blocks, if there are any, are of known kinds, lie side by side and cover a
+    text."""
     covered = 0
     for block in blocks:
         place = f"the block {block.start}:{block.end}"
@@ -129,7 +119,7 @@ def check_blocks(text: str, blocks: Sequence[Block]) -> None:
             raise _misfit(f"{place} overlaps the one before it")
         _check_gap(text, covered, block.start)
         covered = block.end
-    _check_gap(text, covered, len(text))
+    _check_gap(text, covered, len(text) if blocks else 0)
 
 
 def _check_gap(text: str, start: int, end: int) -> None:

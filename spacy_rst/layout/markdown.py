@@ -131,28 +131,25 @@ class _InlineWriter:
 
     def write(self, tokens: Sequence[Token]) -> None:
         for token in tokens:
-            self._write_token(token)
-
-    def _write_token(self, token: Token) -> None:
-        if token.type == "text":
-            self._write(token.content, token.content)
-        elif token.type == "text_special":
-            self._write(token.content, token.markup)
-        elif token.type == "code_inline":
-            self._skip(token.markup)
-            self._write(token.content, token.content)
-            self._skip(token.markup)
-        elif token.type == "softbreak":
-            self._writer.space()
-        elif token.type == "hardbreak":
-            self._writer.space("\n")
-        elif token.type == "html_inline":
-            self._skip(token.content)
-        elif token.type == "image":
-            self._skip(f"![{token.content}")
-            self._skip_link_end()
-        elif token.type == "link_close" and token.markup != "autolink":
-            self._skip_link_end()
+            if token.type == "text":
+                self._write(token.content, token.content)
+            elif token.type == "text_special":
+                self._write(token.content, token.markup)
+            elif token.type == "code_inline":
+                self._skip(token.markup)
+                self._write(token.content, token.content)
+                self._skip(token.markup)
+            elif token.type == "softbreak":
+                self._writer.space()
+            elif token.type == "hardbreak":
+                self._writer.space("\n")
+            elif token.type == "html_inline":
+                self._skip(token.content)
+            elif token.type == "image":
+                self._skip(f"![{token.content}")
+                self._skip_link_end()
+            elif token.type == "link_close" and token.markup != "autolink":
+                self._skip_link_end()
 
     def _write(self, text: str, written: str) -> None:
         start = self._skip(written)

@@ -93,8 +93,7 @@ def read_plain(text: str) -> list[Block]:
     """Read the blocks of a plain text.
 
     text (str): The text.
-    RETURNS (List[Block]): Its blocks; none where nothing divides the text, so that its layout is
-        unknown.
+    RETURNS (List[Block]): Its blocks, none where nothing divides it: its layout is unknown.
     """
     lines = _read_lines(text)
     _mark_code(lines)

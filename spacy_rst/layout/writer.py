@@ -71,7 +71,7 @@ class LayoutWriter:
             self._space = space
 
     def layout(self) -> Layout:
-        """RETURNS (Layout): What was written."""
+        """Give what was written."""
         self.begin(Container())
         text = "".join(self._pieces)
         return Layout(text, tuple(mark_turns(text, self._blocks)), tuple(self._segments))

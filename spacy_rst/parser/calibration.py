@@ -126,7 +126,10 @@ def find_parser(nlp: Language) -> str:
         if isinstance(component, RstParser):
             return name
     model, pipes = f"{nlp.meta['lang']}_{nlp.meta['name']}", ", ".join(nlp.pipe_names)
-    raise RstError(Errors.R227.format(model=model, pipes=pipes or "there are none"))
+    advice = "add 'rst_parser' to it"
+    raise RstError(
+        Errors.R554.format(model=model, what="trees", pipes=pipes or "none", advice=advice)
+    )
 
 
 def collect_choices(

@@ -23,19 +23,9 @@ LICENCE_FILES = ("LICENSE", "LICENSES_SOURCES")
 
 
 def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path:
-    """Copy a trained pipeline without what only training needs, and with facts about it.
-
-    Left out are the words of the training texts, paths in the config, losses, and scores per
-    language. Weights are kept in half precision, which changes a parse only where two are equally
-    good.
-
-    source (Path): The pipeline's folder.
-    target (Path): The new folder. It is replaced as a whole but for its licences, if the copy
-        succeeds.
-    meta (Mapping[str, Any]): What `meta.json` shall say: name, version, licence and so on.
-    RETURNS (Path): The new folder.
-    RAISES (RstError): If the target is a folder of something else.
-    """
+    """Copy a trained pipeline without the words of its training texts, paths, losses and scores per
+    language, and with facts for its `meta.json`. Weights are kept in half precision, which changes
+    a parse only where two are equally good."""
     with replaced_pipeline(target, licences=target) as copy:
         # A vocabulary that is not loaded is that of a blank pipeline.
         nlp = load_model(source, exclude=["vocab"])
@@ -55,13 +45,8 @@ def bundle_pipeline(source: Path, target: Path, meta: Mapping[str, Any]) -> Path
 
 @contextmanager
 def replaced_pipeline(target: Path, licences: Path) -> Iterator[Path]:
-    """Write a pipeline's folder as a whole or not at all.
-
-    target (Path): Where it shall be. A pipeline that is there is replaced at the end.
-    licences (Path): A folder from which licences are taken over, if it has any.
-    YIELDS (Path): Where to write it.
-    RAISES (RstError): If the target is a folder of something else.
-    """
+    """Give a folder to write a pipeline to, which replaces the target at the end. Licences are
+    taken over from another folder, if it has any."""
     target = Path(os.path.realpath(target))
     check_target(target)
     copy = temporary_beside(target)
@@ -76,11 +61,12 @@ def replaced_pipeline(target: Path, licences: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path) -> None:
-    """RAISES (RstError): If a pipeline cannot be written to a folder, as it holds something
-    else."""
+    """Refuse to write a pipeline to a folder that holds something else."""
     restore_folder(Path(os.path.realpath(target)))
     if target.exists() and not (target / "config.cfg").is_file():
-        raise RstError(Errors.R551.format(path=target))
+        raise RstError(
+            Errors.R522.format(output=target, problem="it is there and is not a pipeline")
+        )
 
 
 def without_paths(config: Config) -> Config:

@@ -53,10 +53,7 @@ class Rst(PipelinePipe):
             self.pipeline  # noqa: B018  (now, so that processes that are forked later share it)
 
     def parse(self, docs: Sequence[Doc]) -> None:
-        """Parse Docs together.
-
-        docs (Sequence[Doc]): The Docs.
-        """
+        """Parse Docs together."""
         copies = [_copy_words(doc, self.pipeline.vocab) for doc in docs]
         for doc, parsed in zip(docs, self.pipeline.pipe(copies), strict=True):
             set_edus(doc, [doc[edu.start : edu.end] for edu in parsed.spans.get(EDUS_KEY) or ()])

@@ -22,15 +22,9 @@ CONFIG_FILE = "cfg"
 
 
 class PipelinePipe(BatchPipe):
-    """A component that parses with a pipeline of its own. The pipeline is loaded when it is first
-    needed, and saved with the component; of a bundled one the name and version alone.
-
-    model (str | Path | Language): The pipeline: the name of a bundled one, of a package, a folder,
-        or the pipeline itself.
-    name (str): The component's name.
-    scorer (Callable | None): The scoring method.
-    bundled (str | None): The pipeline's name, if it is one that comes with the package.
-    """
+    """A component that parses with a pipeline of its own: a bundled one, a package, a folder or the
+    pipeline itself. It is loaded when it is first needed, and saved with the component; of a
+    bundled one (`bundled` is its name) the name and version alone."""
 
     def __init__(
         self,
@@ -46,11 +40,7 @@ class PipelinePipe(BatchPipe):
 
     @property
     def pipeline(self) -> Language:
-        """The pipeline that parses, which is loaded where that has not been done yet.
-
-        RETURNS (Language): The pipeline.
-        RAISES (RstError): If it cannot be loaded, or makes no trees.
-        """
+        """The pipeline that parses, which is loaded where that has not been done yet."""
         if self._pipeline is None:
             self._pipeline = _checked(load(self._source))
         return self._pipeline
@@ -58,19 +48,12 @@ class PipelinePipe(BatchPipe):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
-        """Load the pipeline, so that a mistake shows at once. There is nothing to learn.
-
-        get_examples (Callable): Not used.
-        nlp (Language | None): Not used.
-        """
+        """Load the pipeline, so that a mistake shows at once. There is nothing to learn."""
         self.pipeline  # noqa: B018
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Save the pipeline; of a bundled one the name and version alone.
-
-        exclude (Iterable[str]): Names of parts to leave out: "pipeline".
-        RETURNS (bytes): The pipeline.
-        """
+        """Save the pipeline, unless "pipeline" is in `exclude`; of a bundled one the name and
+        version alone."""
         parts = {CONFIG_FILE: lambda: srsly.json_dumps(self._name_and_version())}
         if self.bundled is None:
             parts["config"] = self.pipeline.config.to_bytes
@@ -122,6 +105,7 @@ class PipelinePipe(BatchPipe):
 def _checked(pipeline: Language) -> Language:
     metas = map(pipeline.get_pipe_meta, pipeline.pipe_names)
     if not any("doc._.rst_tree" in meta.assigns for meta in metas):
-        pipes = ", ".join(pipeline.pipe_names) or "there are none"
-        raise RstError(Errors.R554.format(model=pipeline.meta["name"], pipes=pipes))
+        model, pipes = pipeline.meta["name"], ", ".join(pipeline.pipe_names) or "none"
+        advice = "give one with 'rst_parser'"
+        raise RstError(Errors.R554.format(model=model, what="trees", pipes=pipes, advice=advice))
     return pipeline

@@ -194,7 +194,7 @@ class EduSegmenter(TorchPipe):
 def _checked_threshold(threshold: float) -> float:
     if not 0 <= threshold <= 1:
         wanted = "from 0 to 1"
-        raise RstError(Errors.R250.format(name="threshold", wanted=wanted, value=threshold))
+        raise RstError(Errors.R300.format(name="threshold", wanted=wanted, value=threshold))
     return threshold
 
 

@@ -145,7 +145,10 @@ def read_file(
     name = SUFFIXES.get(path.suffix) if file_format == FileFormat.auto else file_format
     try:
         if edus_only and name != "disrpt":
-            raise RstError(Errors.R157.format(path=path))
+            advice = "it is for DISRPT files (.rels) alone"
+            raise RstError(
+                Errors.R521.format(option="--edus-only", place=f"with {path}", advice=advice)
+            )
         if name in ("rs3", "rs4"):
             yield read_rs3(path, largest_tree=largest_tree)
         elif name == "dis":

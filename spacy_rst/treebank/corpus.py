@@ -64,7 +64,8 @@ class Corpus:
     def __post_init__(self) -> None:
         for key, weight in (self.sampling_weights or {}).items():
             if not weight >= 0:
-                raise RstError(Errors.R224.format(key=key, weight=weight))
+                name = f"sampling_weights.{key}"
+                raise RstError(Errors.R300.format(name=name, value=weight, wanted="at least 0"))
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the documents as Examples for a pipeline, with their gold tokens on both sides."""

@@ -154,7 +154,8 @@ def _texts_of(
         return texts
     texts = [text for text in map(clean_edu_text, edus) if text]
     if len(texts) != len(leaves):
-        raise RstError(Errors.R126.format(source=source, n_edus=len(leaves), n_lines=len(texts)))
+        problem = f"it has {len(leaves)} EDUs, but the .edus file has {len(texts)} lines"
+        raise RstError(Errors.R140.format(source=source, problem=problem))
     return texts
 
 

@@ -199,7 +199,8 @@ def with_layout(document: TreebankDocument, layout: Layout) -> TreebankDocument:
     pairs = zip(written, (layout.text[place] for place in places), strict=False)
     n_different = sum(one != other for one, other in pairs)
     if len(written) != len(places) or n_different > LARGEST_DIFFERENCE * len(written):
-        raise RstError(Errors.R138.format(name=document.name, source=document.source))
+        problem = f"the text of {document.name} differs from that of its EDUs"
+        raise RstError(Errors.R140.format(source=document.source, problem=problem))
     tokens = _tokens(words, places)
     edu_starts = [0, *accumulate(len("".join(edu)) for edu in words)]
     blocks, crossing = _blocks_of_edus(layout.blocks, places, edu_starts)

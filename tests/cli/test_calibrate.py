@@ -48,5 +48,5 @@ def test_the_pipeline_is_saved_with_its_temperatures(rst, model, corpus, tmp_pat
 
 def test_folders_of_something_else_are_not_replaced(rst, model, corpus, tmp_path):
     (tmp_path / "precious").write_text("", encoding="utf8")
-    assert "R551" in rst("calibrate", model, corpus, "--output", tmp_path, code=1).output
+    assert "R522" in rst("calibrate", model, corpus, "--output", tmp_path, code=1).output
     assert (tmp_path / "precious").exists()

@@ -180,7 +180,7 @@ def test_what_cannot_be_scored_is_reported(run, nlp, model, corpora, tmp_path):
     for arguments, problem in [
         ((model, *corpora, "--edus", "predicted"), "R020"),
         (("no_model", *corpora), "no_model"),
-        (("no_parser", *corpora), "R517"),
+        (("no_parser", *corpora), "R554"),
         ((model, "no.spacy"), "R131"),
         ((model, "plain.spacy"), "R226"),
         ((model, "edus.spacy"), "R226"),

@@ -438,7 +438,7 @@ def test_a_file_that_cannot_be_written_is_reported(run):
     write("a.txt", SHORT)
     write("b.txt", SHORT)
     result = run("a.txt", "b.txt", "--format", "json", "--output", "trees", code=2)
-    assert "R523" in result.stderr and names_in("trees") == ["a.json", "b.json"]
+    assert "R134" in result.stderr and names_in("trees") == ["a.json", "b.json"]
 
 
 def test_lines_are_edus(run):
@@ -493,9 +493,9 @@ def test_a_pipeline_of_ones_own_segmenter(examples_and_model, tmp_path):
 def test_pipelines_that_cannot_parse_are_refused(run, examples_and_model, tmp_path):
     write("a.txt", SHORT)
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    assert "R517" in run("a.txt", model="blank", code=1).stderr
+    assert "R554" in run("a.txt", model="blank", code=1).stderr
     spacy.load(examples_and_model[1], exclude=["edu_segmenter"]).to_disk(tmp_path / "parser")
-    assert "R517" in run("a.txt", model="parser", code=1).stderr
+    assert "R554" in run("a.txt", model="parser", code=1).stderr
     assert run("a.txt", "--edus", "lines", model="parser").stdout
 
 

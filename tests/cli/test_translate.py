@@ -246,10 +246,10 @@ def test_places_that_will_not_do(run, engine, tmp_path):
     (tmp_path / "empty").mkdir()
     write_corpus(tmp_path / "corpus" / "es.spacy", docs_in("es")[:1])
     for arguments, code in (
-        (("in.spacy", "in.spacy"), "R620"),
-        (("in.spacy", "."), "R620"),
-        (("corpus", "corpus/english"), "R620"),
-        (("corpus", "in.spacy"), "R620"),
+        (("in.spacy", "in.spacy"), "R522"),
+        (("in.spacy", "."), "R522"),
+        (("corpus", "corpus/english"), "R522"),
+        (("corpus", "in.spacy"), "R522"),
         (("empty", "out"), "R132"),
         (("missing.spacy", "out"), "R131"),
     ):

@@ -57,12 +57,12 @@ def test_tree_without_texts_can_be_drawn():
 def test_senseless_options_are_refused(style, options):
     with pytest.raises(RstError, match=next(iter(options))) as error:
         render_tree(mixed_tree(), style, **options)
-    assert error.value.code == "R530"
+    assert error.value.code == "R300"
 
 
 @pytest.mark.parametrize("draw", [render_tree, spacy_rst.render])
 def test_unknown_style_names_the_known_ones(draw):
-    with pytest.raises(RstError, match=r"R530.*text, svg, html"):
+    with pytest.raises(RstError, match=r"R300.*text, svg, html"):
         draw(mixed_tree(), style="png")
 
 

@@ -90,7 +90,7 @@ def test_another_program_draws_the_svg(path, tmp_path):
 
 def test_options_of_the_svg_hold():
     assert render_png(mixed_tree(), edu_width=90) != render_png(mixed_tree())
-    with pytest.raises(RstError, match="R530"):
+    with pytest.raises(RstError, match="R300"):
         render_png(mixed_tree(), edu_width=1)
 
 
@@ -112,7 +112,7 @@ def test_pdf():
     + [(random_tree(2000), 2)],  # no memory holds it
 )
 def test_scales_without_room_are_refused(tree, scale):
-    with pytest.raises(RstError, match=r"R530.*scale.*PDF"):
+    with pytest.raises(RstError, match=r"R300.*scale.*PDF"):
         render_png(tree, scale=scale)
 
 

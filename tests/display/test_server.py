@@ -124,7 +124,7 @@ def test_port_in_use_is_told():
 
 @pytest.mark.parametrize(
     ("host", "port", "code"),
-    [(LOCAL, 70000, "R541"), ("no such host", 0, "R541"), ("", 0, r"R530.*127\.0\.0\.1")],
+    [(LOCAL, 70000, "R541"), ("no such host", 0, "R541"), ("", 0, r"R300.*127\.0\.0\.1")],
 )
 def test_where_it_cannot_listen_is_told(host, port, code):
     with pytest.raises(RstError, match=code):

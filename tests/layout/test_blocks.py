@@ -25,11 +25,8 @@ TEXT = "A title\n\nSome text."
 def test_blocks_that_do_not_fit_are_refused(blocks, problem):
     with pytest.raises(RstError, match=f"R032.*{problem}"):
         check_blocks(TEXT, blocks)
-
-
-def test_blocks_that_fit():
-    check_blocks(TEXT, [Block(0, 7, "heading", 1), Block(9, 19, "paragraph")])
-    check_blocks(TEXT, [])
+    for fitting in ([], [Block(0, 7, "heading", 1), Block(9, 19, "paragraph")]):
+        check_blocks(TEXT, fitting)
 
 
 def test_source_of_a_text():

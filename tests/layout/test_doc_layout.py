@@ -39,6 +39,7 @@ def doc(nlp):
 def test_layout_is_spans(doc):
     assert spacy_rst.get_layout(doc) == BLOCKS
     assert [span.label_ for span in doc.spans["layout"]] == ["heading", "turn", "turn"]
+    assert spacy_rst.source_range(doc[1:2]) == (6, 10)  # a text is its own source
     assert [span.text for span in doc.spans["layout"]] == ["Small talk", "Anna: Hi!", "Tom: Hello."]
 
 
@@ -47,28 +48,19 @@ def through_docbin(doc: Doc) -> Doc:
     return next(DocBin().from_bytes(docbin.to_bytes()).get_docs(spacy.blank("en").vocab))
 
 
-@pytest.mark.parametrize(
-    "through",
-    [
-        lambda doc: Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes()),
-        through_docbin,
-        lambda doc: doc.copy(),
-        lambda doc: pickle.loads(pickle.dumps(doc)),
-    ],
-    ids=["bytes", "DocBin", "copy", "pickle"],
-)
-def test_layout_is_kept(doc, through):
-    assert spacy_rst.get_layout(through(doc)) == BLOCKS
-
-
-def test_layout_is_kept_on_disk_and_by_processes(doc, nlp, tmp_path):
-    doc.to_disk(tmp_path / "doc")
-    assert spacy_rst.get_layout(Doc(nlp.vocab).from_disk(tmp_path / "doc")) == BLOCKS
-    for piped in nlp.pipe([doc, doc], n_process=2):
-        assert spacy_rst.get_layout(piped) == BLOCKS
+def test_layout_is_kept(doc, nlp):
+    for kept in (
+        Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes()),
+        through_docbin(doc),
+        doc.copy(),
+        pickle.loads(pickle.dumps(doc)),
+        *nlp.pipe([doc, doc], n_process=2),
+    ):
+        assert spacy_rst.get_layout(kept) == BLOCKS
 
 
 def test_unknown_layout_is_not_read_again(nlp):
+    assert read_layout(nlp("")) is read_layout(nlp(" \n\n ")) is None
     doc = nlp(TEXT)
     assert spacy_rst.get_layout(doc) is None
     spacy_rst.set_layout(doc, None)
@@ -98,9 +90,6 @@ def test_layout_set_by_hand(nlp):
     doc.spans["layout"] = [Span(doc, 1, 4, "paragraph")]
     with pytest.raises(RstError, match="R032"):
         read_layout(doc)
-
-
-def test_blocks_that_do_not_fit_are_refused(nlp):
     with pytest.raises(RstError, match="R032"):
         spacy_rst.set_layout(nlp(TEXT), [*BLOCKS[:2], Block(24, 99, "turn")])
 
@@ -111,9 +100,7 @@ def test_a_token_belongs_to_the_block_in_which_it_starts(nlp):
     spacy_rst.set_layout(doc, blocks)
     assert [span.text for span in doc.spans["layout"]] == ["One two-three", "four", "- five"]
     assert spacy_rst.get_layout(doc)[1] == Block(14, 18, "paragraph")
-
-
-def test_a_block_without_a_token_of_its_own_is_left_out(nlp):
+    # A block without a token of its own is left out.
     doc = Doc(nlp.vocab, words=["one", "two-three"], spaces=[True, False])
     spacy_rst.set_layout(doc, [Block(0, 7, "heading"), Block(7, 13, "paragraph")])
     assert spacy_rst.get_layout(doc) == [Block(0, 13, "heading")]
@@ -130,11 +117,6 @@ def test_blocks_of_tokens(doc, nlp):
     assert token_blocks(nlp("  One"))[0] == -1
     assert not block_starts(nlp("One")).any()
     assert len(block_starts(nlp(""))) == 0
-
-
-def test_an_empty_doc_has_no_layout(nlp):
-    assert read_layout(nlp("")) is None
-    assert read_layout(nlp(" \n\n ")) is None
 
 
 @pytest.mark.parametrize("path", sorted(TEXTS.iterdir()), ids=lambda path: path.name)
@@ -158,10 +140,6 @@ def test_documents_run_through_the_pipeline(read, name):
     assert heading.label_ == "heading"
     start, end = spacy_rst.source_range(heading[:1])
     assert source[start:end] == heading[:1].text
-
-
-def test_a_text_is_its_own_source(doc):
-    assert spacy_rst.source_range(doc[1:2]) == (6, 10)
 
 
 def test_layout_survives_retokenization(doc, nlp):

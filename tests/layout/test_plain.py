@@ -18,10 +18,6 @@ def described(text: str) -> list[tuple[str, str]]:
     return blocks.described(lambda text: Layout.verbatim(text, read_plain(text)), text)
 
 
-def kinds(text: str) -> list[str]:
-    return [kind for kind, _ in described(text)]
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "  \n ", "One sentence.", "Two sentences. In one line.", "\n\nOne paragraph.\n\n"],
@@ -80,12 +76,7 @@ def test_mail():
     found = described(read_text("mail.txt"))
     assert [kind for kind, _ in found] == [
         *["paragraph"] * 6,
-        "quotation 1",
-        "quotation 1 +",
-        "paragraph",
-        "item 1",
-        "item 1",
-        "paragraph",
+        *("quotation 1", "quotation 1 +", "paragraph", "item 1", "item 1", "paragraph"),
     ]
     assert [text.split()[0] for _, text in found] == [
         *("From:", "To:", "Subject:", "Dear", "thank", "You", ">", ">", "The", "-", "-", "Best"),
@@ -98,31 +89,17 @@ def test_a_line_that_ends_early_ends_a_paragraph_of_filled_lines():
     assert found == [("paragraph", first), ("paragraph", second)]
 
 
-def test_lines_are_paragraphs_where_most_end_a_sentence():
-    text = f"A title\n{PROSE}\n{PROSE}\n{PROSE}\nAnother title\n{PROSE} {PROSE}"
-    assert kinds(text) == ["heading 1", *["paragraph"] * 3, "heading 2", "paragraph"]
-
-
-def test_verse_is_no_list_of_paragraphs():
-    assert kinds("The rain it fell\nupon the well\n\nand no one knew\nthe sky was blue") == [
-        "paragraph",
-        "paragraph",
-    ]
-
-
 @pytest.mark.parametrize(
     "items",
     [
-        ["- one", "- two"],
-        ["* one", "* two"],
-        ["• one", "• two"],
-        ["1. one", "2. two"],
-        ["1) one", "2) two"],
-        ["(1) one", "(2) two"],
+        *([f"{mark} one", f"{mark} two"] for mark in "-*•"),
+        *(
+            [form.format(1, "one"), form.format(2, "two")]
+            for form in ("{}. {}", "{}) {}", "({}) {}")
+        ),
         ["a) one", "b) two"],
         ["一、苹果", "二、梨"],
-        ["1、苹果", "2、梨"],
-        ["（1）苹果", "（2）梨"],
+        *([form.format(1, "苹果"), form.format(2, "梨")] for form in ("{}、{}", "（{}）{}")),
         ["① 苹果", "② 梨"],
         ["١. تفاح", "٢. كمثرى"],
         ["— хлеб;", "— молоко."],
@@ -144,20 +121,6 @@ def test_nested_items_and_what_continues_them():
         ("item 1", "- two\n  goes on"),
         ("paragraph", "End of the list."),
     ]
-
-
-def test_a_number_out_of_sequence_is_no_item():
-    text = "This happened in the long and cold winter of the year\n95. Nobody knows why\nit did."
-    assert read_plain(text) == []
-
-
-def test_dashes_of_speech_are_no_items():
-    text = "— Ты идёшь?\n— Да, иду.\nОна ушла."
-    assert kinds(text) == ["paragraph"] * 3
-
-
-def test_a_dash_within_a_sentence_divides_nothing():
-    assert kinds("Кто-то ушёл, а кто-то\n— нет. Так бывает\nвсегда.\n\nКонец.") == ["paragraph"] * 2
 
 
 @pytest.mark.parametrize(
@@ -188,29 +151,6 @@ def test_marks_of_markdown():
     ]
 
 
-def test_a_fence_without_partner_is_no_code():
-    assert "code" not in kinds(f"```\n\n{PROSE}\n\n{PROSE}")
-
-
-@pytest.mark.parametrize("title", ["Chapter One", "INTRODUCTION", "引言", "Введение", "المقدمة"])
-def test_headings_without_mark(title):
-    assert kinds(f"{title}\n\n{PROSE}\n\n{PROSE}") == ["heading 1", "paragraph", "paragraph"]
-
-
-def test_numbered_headings():
-    text = f"1. Introduction\n\n{PROSE}\n\n2. Methods\n\n{PROSE}\n\n2.1 Data\n\n{PROSE}"
-    assert kinds(text)[::2] == ["heading 2", "heading 2", "heading 3"]
-
-
-@pytest.mark.parametrize("line", ["Dear Anna,", "He left.", "He left. She", "and then", "2 eggs"])
-def test_no_headings(line):
-    assert kinds(f"{line}\n\n{PROSE}")[0] == "paragraph"
-
-
-def test_nothing_follows_a_signature():
-    assert kinds(f"{PROSE}\n\nKind regards\n\nTom") == ["paragraph"] * 3
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -229,5 +169,43 @@ def test_turns(first, second):
     ]
 
 
-def test_notes_are_no_turns():
-    assert kinds(f"Note: {PROSE}\n\nWarning: {PROSE}\n\nTip: {PROSE}") == ["paragraph"] * 3
+TITLES = ("Chapter One", "INTRODUCTION", "引言", "Введение", "المقدمة")
+NO_TITLES = ("Dear Anna,", "He left.", "He left. She", "and then", "2 eggs")
+VERSE = "The rain it fell\nupon the well\n\nand no one knew\nthe sky was blue"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((f"{title}\n\n{PROSE}\n\n{PROSE}", "heading paragraph paragraph") for title in TITLES),
+        *((f"{line}\n\n{PROSE}", "paragraph paragraph") for line in NO_TITLES),
+        pytest.param(
+            f"A title\n{PROSE}\n{PROSE}\n{PROSE}\nAnother title\n{PROSE} {PROSE}",
+            "heading paragraph paragraph paragraph heading paragraph",
+            id="lines that end sentences are paragraphs",
+        ),
+        pytest.param(VERSE, "paragraph paragraph", id="lines of verse are not"),
+        pytest.param(
+            "The long and cold winter of the year\n95. Nobody knows why\nit did.", "", id="number"
+        ),
+        pytest.param("— Ты идёшь?\n— Да, иду.\nОна ушла.", "paragraph " * 3, id="speech"),
+        pytest.param(
+            "Кто-то ушёл, а кто-то\n— нет. Так бывает\nвсегда.\n\nКонец.",
+            "paragraph paragraph",
+            id="a dash within a sentence",
+        ),
+        pytest.param(f"```\n\n{PROSE}\n\n{PROSE}", "paragraph " * 3, id="a fence without partner"),
+        pytest.param(f"{PROSE}\n\nKind regards\n\nTom", "paragraph " * 3, id="signature"),
+        pytest.param(
+            f"Note: {PROSE}\n\nWarning: {PROSE}\n\nTip: {PROSE}", "paragraph " * 3, id="notes"
+        ),
+    ],
+)
+def test_kinds(text, expected):
+    assert [block.kind for block in read_plain(text)] == expected.split()
+
+
+def test_levels_of_headings():
+    text = f"1. Introduction\n\n{PROSE}\n\n2. Methods\n\n{PROSE}\n\n2.1 Data\n\n{PROSE}"
+    assert [kind for kind, _ in described(text)][::2] == ["heading 2", "heading 2", "heading 3"]
+    assert described(f"{TITLES[0]}\n\n{PROSE}\n\n{PROSE}")[0] == ("heading 1", TITLES[0])

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spacy_rst
 from spacy_rst.layout import Layout, check_blocks, read_document
-
-from ..processes import run_python
 
 HTML = (
     "<p>|</p>|<li>|<ul>|</ul>|<td>|<table>|</table>|<pre>|<b hidden>|</b>|&amp;|&|<|>|a| |\r\n|<h1>"
@@ -74,22 +69,3 @@ def test_the_first_line_may_be_indented(suffix, source):
         padded = read_document(suffix, f"{before}{source}\n")
         assert [block.kind for block in padded.blocks] == [block.kind for block in expected.blocks]
         assert padded.text.strip() == expected.text
-
-
-WITHOUT_SPACY = """
-import sys, types
-for name in ("spacy", "torch", "thinc", "numpy"):
-    sys.modules[name] = None
-package = types.ModuleType("spacy_rst")
-package.__path__ = [sys.argv[1]]
-sys.modules["spacy_rst"] = package
-from spacy_rst.layout import read_html, read_markdown, read_plain
-assert read_markdown("# T\\n\\nx").blocks == read_html("<h1>T</h1>x").blocks
-assert len(read_plain("T\\n\\nx")) == 2
-print("done")
-"""
-
-
-def test_layout_is_read_without_spacy_and_torch():
-    package = Path(spacy_rst.__file__).parent
-    assert run_python(WITHOUT_SPACY, str(package)).strip() == "done"

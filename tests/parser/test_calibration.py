@@ -185,7 +185,7 @@ def test_a_pointer_gets_a_temperature_for_labels_alone():
 
 
 def test_a_pipeline_without_a_parser_is_refused():
-    with pytest.raises(RstError, match="R227"):
+    with pytest.raises(RstError, match="R554"):
         find_parser(spacy.blank("xx"))
 
 

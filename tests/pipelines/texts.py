@@ -32,19 +32,14 @@ def long_text(n_words: int) -> str:
     return " ".join(islice(words, n_words))
 
 
-def mixed_texts(n_texts: int, long_words: int, n_long: int = 2) -> list[str]:
-    """Make texts of all kinds, so that neighbours in a batch have little in common.
-
-    n_texts (int): How many.
-    long_words (int): The number of words of the longest ones.
-    n_long (int): How many of these there are.
-    RETURNS (list[str]): The texts, hardly any of which occurs twice.
-    """
+def mixed_texts(n_texts: int, long_words: int) -> list[str]:
+    """Make texts of all kinds, so that neighbours in a batch have little in common. Hardly any
+    occurs twice; two of them have at least so many words."""
     pool = cycle([*DEMO.values(), *ODD.values()])
     texts = [
         f"{text} {number}." if text.strip() and number > len(DEMO) + len(ODD) else text
         for number, text in enumerate(islice(pool, n_texts))
     ]
-    for place in range(n_long):
-        texts[(place + 1) * n_texts // (n_long + 1)] = long_text(long_words + place)
+    for place in (1, 2):
+        texts[place * n_texts // 3] = long_text(long_words + place)
     return texts

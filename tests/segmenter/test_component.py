@@ -139,11 +139,11 @@ def test_a_threshold_that_was_set_is_saved_and_the_config_decides_otherwise(nlp,
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5])
 def test_refuses_a_threshold_that_is_no_probability(fresh, threshold):
-    with pytest.raises(RstError, match="R250"):
+    with pytest.raises(RstError, match="R300"):
         segmenter_of(fresh).threshold = threshold
-    with pytest.raises(RstError, match="R250"):
+    with pytest.raises(RstError, match="R300"):
         segmenter_of(fresh).threshold = float("nan")
-    with pytest.raises(RstError, match=r"R250.*threshold"):
+    with pytest.raises(RstError, match=r"R300.*threshold"):
         segmenter_pipeline({"threshold": threshold})
 
 

@@ -136,7 +136,7 @@ def test_refuses_filters_that_leave_nothing(folder, nlp):
 
 
 def test_refuses_negative_weights(folder):
-    with pytest.raises(RstError, match="R224"):
+    with pytest.raises(RstError, match="R300"):
         Corpus(folder, sampling_weights={"eu": -1.0})
 
 

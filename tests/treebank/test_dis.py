@@ -66,7 +66,7 @@ def test_companion_file_that_does_not_fit_is_refused(tmp_path):
     path = tmp_path / "a.dis"
     path.write_text(NESTED, encoding="utf8")
     (tmp_path / "a.edus").write_text("one line only\n", encoding="utf8")
-    with pytest.raises(RstError, match=r"R126.*4 EDUs.*1 lines"):
+    with pytest.raises(RstError, match=r"R140.*4 EDUs.*1 lines"):
         read_dis(path)
 
 

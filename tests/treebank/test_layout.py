@@ -208,7 +208,7 @@ def test_docs_get_layout(raw_text):
 
 @pytest.mark.parametrize("edus", [("A title", "Do go ,", *EDUS[2:]), ("B other", *EDUS[1:])])
 def test_another_text_is_refused(edus):
-    with pytest.raises(RstError, match="R138"):
+    with pytest.raises(RstError, match="R140"):
         with_layout(make_document(*edus), LAYOUT)
 
 
