@@ -32,7 +32,7 @@ def make_head(
     tok2vec: Model[list[Doc], list[Floats2d]],
     make_net: Callable[..., torch.nn.Module],
     *,
-    get_sizes: Callable[[Model], dict[str, int]] = lambda model: {},
+    get_sizes: Callable[[Model], dict[str, int]] | None = None,
     n_outputs: int | None = None,
     **attrs: Any,
 ) -> Model[list[Doc], Any]:
@@ -56,11 +56,11 @@ def _initialize(
     X: Sequence[Doc] | None = None,
     Y: Any = None,
     *,
-    get_sizes: Callable[[Model], dict[str, int]],
+    get_sizes: Callable[[Model], dict[str, int]] | None,
 ) -> None:
     width = initialize_encoder(model, X, model.name)
     model.set_dim("nI", width, force=True)
-    _shim(model).build(token_width=width, **get_sizes(model))
+    _shim(model).build(token_width=width, **(get_sizes(model) if get_sizes else {}))
 
 
 def get_net(model: Model) -> Any:
