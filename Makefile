@@ -30,7 +30,7 @@ pictures: $(READY)  ## Draw the pictures of the documentation again, with the bu
 	rsvg-convert --zoom 2 --background-color white --output docs/images/readme.png docs/images/readme.svg
 
 test: $(READY)  ## Run the tests
-	$(BIN)/python -m pytest -m 'not slow and not system and not gpu'
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not system and not gpu'
 
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -51,7 +51,6 @@ lint: $(READY)  ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# gum_binary and rebuilt_trees measure agreement on treebanks, which they need as arguments.
 bench: $(READY)  ## Run the benchmarks of speed and memory
 	@for name in imports trees decode end_to_end windows_memory bundled; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
