@@ -68,7 +68,7 @@ def train_cli(
 
 @rst_app.command("config")
 def config_cli(
-    name: Annotated[str, Arg(help="Name of a packaged config, such as small_cpu")],
+    name: Annotated[str, Arg(metavar="NAME", help="A packaged config, such as small_cpu")],
 ) -> None:
     """Print a packaged training config.
 
