@@ -109,9 +109,13 @@ def build_rst_parser(
         _forward,
         tok2vec,
         make_net,
-        get_sizes=lambda model: {"n_labels": model.get_dim("nO")},
+        get_sizes=_count_labels,
         text_features=text_features,
     )
+
+
+def _count_labels(model: Model) -> dict[str, int]:
+    return {"n_labels": model.get_dim("nO")}
 
 
 def _forward(

@@ -82,12 +82,16 @@ def build_syntax(
             label_width=label_width,
             dropout=dropout,
         ),
-        get_sizes=lambda model: {name: model.attrs[name] for name in ("n_tags", "n_labels")},
+        get_sizes=_count_tags_and_labels,
         n_outputs=width,
         # Set by the component.
         n_tags=1,
         n_labels=1,
     )
+
+
+def _count_tags_and_labels(model: Model) -> dict[str, int]:
+    return {name: model.attrs[name] for name in ("n_tags", "n_labels")}
 
 
 def _forward(

@@ -228,6 +228,7 @@ def test_without_ray_and_pyarrow_the_extra_is_named_where_it_is_needed(texts):
 import sys
 sys.modules["ray"] = sys.modules["pyarrow"] = None
 sys.stderr = sys.stdout
+from spacy_rst.cli import rst_app
 for arguments in (
     ["texts/a.txt"], ["a.parquet"], ["--engine", "ray", "texts", "-o", "out", "-f", "jsonl"]
 ):

@@ -166,8 +166,8 @@ def test_no_batch_exceeds_the_cap(tiny_xlmr):
         ({"window": 100, "stride": 101}, "stride = 101 .* from 1 to window \\(100\\)"),
         ({"stride": 0}, "stride = 0 .* from 1"),
         ({"max_batch_pieces": 501}, "max_batch_pieces = 501 .* at least 502"),
-        ({"mixed_precision": "fp8"}, 'mixed_precision = fp8 .* "none" or "fp16" or "bf16"'),
-        ({"overlap": "sum"}, 'overlap = sum .* "center" or "mean"'),
+        ({"mixed_precision": "fp8"}, 'mixed_precision = .fp8. .* "none" or "fp16" or "bf16"'),
+        ({"overlap": "sum"}, 'overlap = .sum. .* "center" or "mean"'),
     ],
 )
 def test_bad_settings_are_refused_before_anything_is_loaded(settings, message):
