@@ -31,6 +31,8 @@ from .splitters import SpanSplitter, Splitter
 # Elements of the biaffine product's widest intermediate (8 MB in float32): labels are taken in
 # groups, so that it stays in the cache whatever the length of the documents.
 BIAFFINE_ELEMENTS = 1 << 21
+# Splits that are labelled at once when parsing, so that long documents need little more memory.
+LABELLED_SPLITS = 2048
 
 
 @dataclass
@@ -255,7 +257,8 @@ class RstNet(RecurrentNet):
         # By start, then longest first: document after document, each depth-first and left-first.
         order = torch.from_numpy(np.lexsort((-spans[:, 2].numpy(), spans[:, 0].numpy())))
         spans, split_probs = spans[order], split_probs[order]
-        logits = self.classifier(encoded, spans.to(encoded.edus.device))
+        parts = spans.to(encoded.edus.device).split(LABELLED_SPLITS)
+        logits = torch.cat([self.classifier(encoded, part) for part in parts])
         probs, labels = logits.softmax(1).max(1)
         counts = [max(count - 1, 0) for count in encoded.edu_counts]
         columns = [part.split(counts) for part in (spans, labels.cpu(), split_probs, probs.cpu())]
