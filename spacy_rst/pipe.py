@@ -53,7 +53,7 @@ class BatchPipe(Pipe):
 
     name: str
     # Errors after which the other Docs of a batch would fare no better alone.
-    hopeless_errors: tuple[type[Exception], ...] = ()
+    fatal_errors: tuple[type[Exception], ...] = ()
 
     @abstractmethod
     def parse(self, docs: Sequence[Doc]) -> None:
@@ -80,7 +80,7 @@ class BatchPipe(Pipe):
         for docs in minibatch(stream, size=batch_size):
             try:
                 self.parse(docs)
-            except self.hopeless_errors as error:
+            except self.fatal_errors as error:
                 self.get_error_handler()(self.name, self, docs, error)
             except Exception:  # whatever it is, it shows again for the Doc that has it
                 yield from Pipe.pipe(self, docs)

@@ -1,4 +1,4 @@
-"""Benchmarks are no tests, but what they measure with must work."""
+"""Benchmarks are not tests, but what they measure with must work."""
 
 from __future__ import annotations
 

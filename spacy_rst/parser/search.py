@@ -103,7 +103,7 @@ class SpanChart:
             totals += gains[starts[:, np.newaxis] + left_lengths, length - left_lengths]
             most = totals.max(1)
             gains[starts, length] = self._reach[starts, length] + most
-            # Of equal ones that nearest to the middle: a text that repeats itself is no chain.
+            # Of equal ones that nearest to the middle: a text that repeats itself is not a chain.
             is_best = totals >= most[:, np.newaxis] - ROUNDING_ERROR
             centrality = length - np.abs(2 * left_lengths - length)
             best[starts, length] = (is_best * centrality).argmax(1) + 1

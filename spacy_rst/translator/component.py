@@ -27,7 +27,7 @@ class TranslatedRstParser(PipelinePipe):
     DOCS: docs/translation.md
     """
 
-    hopeless_errors = (EngineUnavailable,)
+    fatal_errors = (EngineUnavailable,)
 
     def __init__(
         self,

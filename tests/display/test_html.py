@@ -202,7 +202,7 @@ def test_what_cannot_be_drawn_is_refused(docs):
 
 
 def test_notebook_shows_the_drawing(monkeypatch):
-    # IPython is no dependency; this stands in for the two names that a notebook would have.
+    # IPython is not a dependency; this stands in for the two names that a notebook would have.
     shown = []
     stand_in = ModuleType("IPython.display")
     stand_in.HTML = lambda markup: markup
