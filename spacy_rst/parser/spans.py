@@ -146,9 +146,7 @@ def prefix_sums(vectors: Tensor) -> Tensor:
     They are kept in double precision: in float32 the sum over thousands of rows would swallow the
     digits that a short span at the end is made of."""
     dtype = torch.float32 if vectors.device.type == "mps" else torch.float64  # MPS has no doubles
-    # Summing along the contiguous axis is several times faster than down the columns.
-    sums = vectors.t().contiguous().cumsum(1, dtype=dtype)
-    return F.pad(sums, (1, 0)).t().contiguous()
+    return F.pad(vectors.cumsum(0, dtype=dtype), (0, 0, 1, 0))
 
 
 def span_means(sums: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
