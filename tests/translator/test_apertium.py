@@ -134,7 +134,7 @@ def test_a_program_that_hangs_is_ended_with_its_children(program):
     with pytest.raises(RstError, match=r"R602.*It took over 10 seconds"):
         engine.translate(["HANG"], "es", "en")
     child = int(Path(program).with_name("child").read_text())
-    # A process that was killed takes a moment to end; one that was forgotten sleeps for ten minutes.
+    # A process that was killed takes a moment to end; a forgotten one sleeps for ten minutes.
     for _ in range(600):
         if has_ended(child):
             break
